@@ -1,0 +1,1 @@
+"""HealGuard: what healing code may be, and what its values may reach."""

@@ -1,0 +1,108 @@
+"""The names that instrumented code calls, and the slot that the engine fills. Imports nothing of ours.
+
+Instrumented code finds these as builtins. Their names cannot be spelled in Python source, so no program
+can collide with them. They are isolated from the program's mocks: every function used is a default argument.
+"""
+
+import builtins
+import sys
+import threading
+from types import FrameType, TracebackType
+from typing import Any, Callable, Optional
+
+HEAL = "@heal"  # match expression of every statement's handler: called with the site's number
+LEAVE = "@leave"  # exception class that every region catches
+WAY = "@way"  # tells a region which way to leave: RETURN, CONTINUE or BREAK
+VALUE = "@value"  # the value that a region returns
+
+RETURN, CONTINUE, BREAK = 1, 2, 3
+
+Caught = Callable[[int, FrameType, BaseException], Any]
+
+
+class Leave(BaseException):
+    """Raised by the hook inside the paused frame; caught by the innermost region of the same frame."""
+
+
+class _Transfer(threading.local):
+    way = RETURN
+    value = None  # type: Any
+
+
+_transfer = _Transfer()
+_slot = [None]  # type: list  # [Optional[Caught]]; a list so that filling it needs no module lookup
+
+
+def heal(
+    site,  # type: int
+    _exc_info=sys.exc_info,
+    _getframe=sys._getframe,
+    _slot=_slot,
+    _name=HEAL,
+    _exception=Exception,
+    _isinstance=isinstance,
+):
+    # type: (...) -> Any
+    """Match expression of a statement's handler: ``Exception`` once healed, ``()`` to let the error go on.
+
+    May raise: `Leave` to make the frame return, continue or break, or the exception that a heal asked for.
+    """
+    __tracebackhide__ = True
+    exc = _exc_info()[1]
+    if not _isinstance(exc, _exception):
+        return ()
+    caught = _slot[0]
+    if caught is None:
+        return ()
+    return caught(site, _getframe(1), exc)
+
+
+def leave(way, value=None, _transfer=_transfer):
+    # type: (int, Any, _Transfer) -> Leave
+    """Prepare a transfer of control and return the exception to raise for it."""
+    _transfer.way = way
+    _transfer.value = value
+    return Leave()
+
+
+def _way(_transfer=_transfer):
+    # type: (_Transfer) -> int
+    return _transfer.way
+
+
+def _value(_transfer=_transfer):
+    # type: (_Transfer) -> Any
+    value = _transfer.value
+    _transfer.value = None
+    return value
+
+
+_NAMES = {HEAL: heal, LEAVE: Leave, WAY: _way, VALUE: _value}
+
+
+def install(caught):
+    # type: (Caught) -> None
+    """Let ``caught`` decide about every error that reaches an instrumented statement."""
+    for name, function in _NAMES.items():
+        setattr(builtins, name, function)
+    _slot[0] = caught
+
+
+def disable():
+    # type: () -> None
+    """Decline everything from now on. The builtins stay, because instrumented code keeps using them."""
+    _slot[0] = None
+
+
+def is_instrumented(code, _name=HEAL):
+    # type: (Any, str) -> bool
+    """Whether ``code`` has statement handlers of ours."""
+    return _name in code.co_names
+
+
+def seen_below(exc, frame, _name=HEAL):
+    # type: (BaseException, FrameType, str) -> bool
+    """Whether the error came up into ``frame`` straight from an instrumented frame that it called."""
+    tb = exc.__traceback__  # type: Optional[TracebackType]
+    tb = tb.tb_next if tb is not None else None
+    return tb is not None and tb.tb_frame is not frame and _name in tb.tb_frame.f_code.co_names

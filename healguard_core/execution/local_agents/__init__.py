@@ -1,0 +1,1 @@
+"""Healing agents that need no model and no process of their own."""

@@ -1,0 +1,1 @@
+"""The paused program: would anyone handle the error, its frame, its context, and trials in a child."""

@@ -1,0 +1,1 @@
+"""The healing side: agents that live outside the process under test."""

@@ -1,0 +1,286 @@
+"""The messages and events that the execution side, the healing side and every report share.
+
+Plain dataclasses of JSON values, with one way to JSON and one way back. Standard library only,
+Python 3.8 syntax; imports nothing of this package.
+"""
+
+import dataclasses
+from typing import Any, Dict, List, Optional, Type
+
+VERSION = 1
+"""Version of everything in this module as it travels or is stored."""
+
+
+# --------------------------------------------------------------------------- configuration
+
+
+@dataclasses.dataclass
+class Config:
+    """What one process under test needs to know; validated elsewhere, plain JSON here.
+
+    ``sources`` are importable package names or absolute paths; empty means the packages under
+    ``root``. ``runbook`` holds validated entries as `RunbookEntry` dictionaries.
+    """
+
+    root: str = ""
+    sources: List[str] = dataclasses.field(default_factory=list)
+    agent: str = ""
+    agent_options: Dict[str, Any] = dataclasses.field(default_factory=dict)
+    runbook: List[Dict[str, Any]] = dataclasses.field(default_factory=list)
+    intercept: str = "unhandled"  # or "all"
+    undecided: str = "leave"  # or "pause": what to do where nobody can tell whether it is handled
+    gate: bool = True
+    redact: bool = True
+    trial: str = "auto"  # or "off": rehearse probes and heals in a forked child where that is safe
+    max_calls: int = 100  # verbs (probes, submissions) per crash
+    max_heals: int = 200  # applied heals per unit, so that a heal that never helps cannot loop forever
+    timeout: Optional[float] = None  # seconds of pause per crash
+    cache_dir: Optional[str] = None  # instrumented bytecode; None: no cache on disk
+    journal: Optional[str] = None  # JSON lines, appended
+    catchers: List[str] = dataclasses.field(default_factory=list)  # extra transparent catchers, "module:qualname"
+
+
+@dataclasses.dataclass
+class RunbookEntry:
+    """One reviewed heal (docs: runbook). Empty fields match anything."""
+
+    id: str
+    error: str
+    do: str = ""
+    resume: str = "next"
+    reraise: bool = False
+    function: str = ""
+    message: str = ""
+    statement: str = ""
+    where: str = ""
+    note: str = ""
+    location: str = ""  # file:line of the entry in its runbook, for messages
+
+
+# --------------------------------------------------------------------------- crash and verbs
+
+
+@dataclasses.dataclass
+class FrameView:
+    """One repository frame of the stack above a crash, as an agent sees it.
+
+    ``index`` counts repository frames from the crash outward (0 = where it crashed). ``marked_source``
+    is the enclosing function (or class or module excerpt) with the current statement marked.
+    """
+
+    index: int
+    file: str
+    function: str
+    line: int
+    statement: str
+    marked_source: str
+    locals: Dict[str, str]
+    loop: str = ""  # how far the innermost loop around the statement has come, in words
+
+
+@dataclasses.dataclass
+class CrashContext:
+    """What is sent to an agent about one pause. Sizes are bounded; secrets are redacted."""
+
+    crash: int
+    unit: str
+    error: str  # class name as a user would write it in `except`
+    qualified_error: str
+    message: str
+    traceback: str
+    file: str
+    function: str
+    line: int
+    end_line: int
+    statement: str
+    failing_expression: str  # the part of the statement that raised, "" where unknown
+    skipped: str  # what `resume: next` would leave out besides the failing expression, in words
+    frames: List[FrameView]
+    resumes: List[str]  # the values of `resume` that are possible here
+    attempt: int = 1  # 1 for the first pause of this unit, 2 for the second, ...
+    redacted: int = 0  # how many values were withheld
+
+
+@dataclasses.dataclass
+class ExecuteOutcome:
+    """Answer to one `execute`: what an agent gets back for a probe or a submission."""
+
+    code: str
+    submit: bool
+    stdout: str = ""
+    value_repr: str = ""
+    error: str = ""
+
+
+@dataclasses.dataclass
+class Finding:
+    """Why a guard stage said no. ``severity``: ``dangerous`` or ``unsupported`` (outside HealCore only)."""
+
+    rule: str  # HC1xx gate, HG2xx static, HG3xx dynamic
+    severity: str
+    line: int
+    column: int
+    message: str
+    advice: str = ""
+
+
+# --------------------------------------------------------------------------- journal events
+
+
+@dataclasses.dataclass
+class Event:
+    """Base of everything in a journal. ``at`` is seconds since the epoch; ``unit`` the test or ""."""
+
+    at: float = 0.0
+    unit: str = ""
+
+
+@dataclasses.dataclass
+class Started(Event):
+    version: str = ""
+    python: str = ""
+    agent: str = ""
+    root: str = ""
+    gate: bool = True
+
+
+@dataclasses.dataclass
+class Noticed(Event):
+    """Something a user should know that is not a crash (a file left plain, a module imported too early)."""
+
+    code: str = ""
+    message: str = ""
+    where: str = ""
+
+
+@dataclasses.dataclass
+class Crashed(Event):
+    """The program is paused. ``why`` says why nobody up the stack would handle the error."""
+
+    crash: int = 0
+    error: str = ""
+    message: str = ""
+    file: str = ""
+    function: str = ""
+    line: int = 0
+    statement: str = ""
+    why: str = ""
+    second_look: bool = False
+    thread: str = ""
+
+
+@dataclasses.dataclass
+class Left(Event):
+    """An exception left alone because nobody could tell whether it is handled (answer: undecided)."""
+
+    error: str = ""
+    message: str = ""
+    file: str = ""
+    line: int = 0
+    site: int = 0
+    occurrence: int = 0
+    why: str = ""
+
+
+@dataclasses.dataclass
+class Probed(Event):
+    crash: int = 0
+    code: str = ""
+    stdout: str = ""
+    value_repr: str = ""
+    error: str = ""
+    ms: float = 0.0
+    child: bool = False  # ran in a forked child
+    note: str = ""  # why not, when it did not
+
+
+@dataclasses.dataclass
+class Refused(Event):
+    """The gate refused code before any of it ran."""
+
+    crash: int = 0
+    code: str = ""
+    submit: bool = False
+    findings: List[Finding] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass
+class Stumbled(Event):
+    """A submission raised or could not be applied. ``live`` is False when live state was never touched."""
+
+    crash: int = 0
+    code: str = ""
+    error: str = ""
+    ms: float = 0.0
+    live: bool = False
+
+
+@dataclasses.dataclass
+class Healed(Event):
+    crash: int = 0
+    code: str = ""
+    resume: str = "next"
+    frame: int = 0
+    wrote: List[str] = dataclasses.field(default_factory=list)
+    verdict: str = "unguarded"
+    by: str = ""  # agent name, or "runbook:ID"
+    explanation: str = ""
+    ms: float = 0.0
+    rehearsed: bool = False
+    note: str = ""
+
+
+@dataclasses.dataclass
+class Reraised(Event):
+    """The original exception goes on."""
+
+    crash: int = 0
+    by: str = ""
+    reason: str = ""
+    wanted: bool = False  # a runbook entry says that this exception is right
+    asked: bool = False  # an agent was asked (or a runbook entry answered)
+
+
+@dataclasses.dataclass
+class UnitEnded(Event):
+    """A test or program ended. ``completed``: its outermost call into repository code returned."""
+
+    passed: bool = False
+    completed: bool = False
+    error: str = ""
+
+
+@dataclasses.dataclass
+class Stopped(Event):
+    exit_code: Optional[int] = None
+
+
+EVENTS: Dict[str, Type[Event]] = {
+    cls.__name__: cls
+    for cls in (
+        Started, Noticed, Crashed, Left, Probed, Refused, Stumbled, Healed, Reraised, UnitEnded, Stopped,
+    )
+}
+
+
+def event_to_json(event: Event) -> Dict[str, Any]:
+    """The event as one JSON object with its class name under ``event``."""
+    record = {"event": type(event).__name__}
+    record.update(dataclasses.asdict(event))
+    return record
+
+
+def event_from_json(record: Dict[str, Any]) -> Event:
+    """The event that `event_to_json` wrote. Unknown fields of newer versions are dropped.
+
+    Raises ``ValueError`` for an unknown event name.
+    """
+    name = record.get("event")
+    if name not in EVENTS:
+        raise ValueError("unknown journal event {!r}; known: {}".format(name, ", ".join(sorted(EVENTS))))
+    cls = EVENTS[name]
+    known = {field.name for field in dataclasses.fields(cls)}
+    event = cls(**{key: value for key, value in record.items() if key in known})
+    if isinstance(event, Refused):
+        event.findings = [f if isinstance(f, Finding) else Finding(**f) for f in event.findings]
+    return event
