@@ -1,0 +1,1 @@
+"""Measuring healing agents on real bugs."""
