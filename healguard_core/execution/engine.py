@@ -1,0 +1,496 @@
+"""Composition root of the execution side: what happens from a raised error to a resumed program.
+
+May import everything else in ``execution``; nothing in ``execution`` but ``run`` imports this.
+"""
+
+import os
+import platform
+import sys
+import tempfile
+import threading
+import traceback
+from types import FrameType
+from typing import Any, Callable, Dict, List, Optional, Protocol, Sequence, Tuple
+
+from healguard_core import __version__
+from healguard_core.execution import hooks
+from healguard_core.execution.instrument.importer import Importer
+from healguard_core.execution.instrument.scope import Scope
+from healguard_core.execution.instrument.sites import Site
+from healguard_core.execution.journal import Journal
+from healguard_core.execution.pause import context
+from healguard_core.execution.pause import resume as resuming
+from healguard_core.execution.pause.handled import Decider, Decision
+from healguard_core.execution.pause.stack import StackFrame, outermost, repository_frames, source_segment
+from healguard_core.execution.pause.trial import Trial
+from healguard_core.execution.runbook import Runbook
+from healguard_core.execution.session import RESUMES, Plan, Resolution, Session, agent_error
+from healguard_core.execution.units import current_unit, set_unit
+from healguard_core.protocol import Config, CrashContext, Crashed, Left, Noticed, Started, Stopped
+
+
+CO_GENERATOR_KINDS = 0x20 | 0x80 | 0x200  # generator, coroutine, async generator
+HEADROOM = 400  # stack frames that a pause may need beyond the program's own recursion limit
+
+_getrefcount = sys.getrefcount
+
+
+class Agent(Protocol):
+    """Whoever decides about crashes. One object serves a whole run."""
+
+    name: str
+
+    def respond(self, session: Session) -> None:
+        """Decide about one crash through the session's verbs; returning undecided means reraise."""
+
+    def close(self) -> None:
+        """The run is over."""
+
+
+class _Unit:
+    """What the engine keeps about the running test or program."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.enabled = True
+        self.expected = ()  # type: Tuple[type, ...]
+        self.agent = None  # type: Optional[Agent]
+        self.max_calls = None  # type: Optional[int]
+        self.armed = []  # type: List[Left]
+        self.occurrences = {}  # type: Dict[Tuple[str, int, str], int]
+        self.left = {}  # type: Dict[int, Left]  # by id of the exception; the exception is not kept alive
+        self.heals = 0
+        self.crashes = 0
+        self.unhealed_after_heal = False
+        self.target = None  # type: Optional[FrameType]
+
+
+class _Local(threading.local):
+    def __init__(self) -> None:
+        self.busy = False
+        self.plans = []  # type: List[Tuple[BaseException, Plan, Session]]
+
+
+class Engine:
+    """Instruments imports and decides about every error that reaches an instrumented statement.
+
+    ``config`` is validated already. ``agent`` may be None: then only the runbook answers.
+    One engine at a time may be started in a process.
+    """
+
+    def __init__(self, config: Config, agent: Optional[Agent] = None) -> None:
+        self.config = config
+        self.agent = agent
+        self.journal = Journal(config.journal)
+        self.on_pause = []  # type: List[Callable[[bool], None]]
+        self.on_context = []  # type: List[Callable[[CrashContext], None]]
+        self._runbook = Runbook(config.runbook)
+        self._decider = Decider(catchers=config.catchers)
+        self._importer = Importer(Scope(config.root, config.sources), config.cache_dir, self.notice)
+        self._scratch = None  # type: Optional[tempfile.TemporaryDirectory[str]]
+        self._trial = None  # type: Optional[Trial]
+        self._lock = threading.RLock()
+        self._local = _Local()
+        self._unit = _Unit("")
+        self._crash = 0
+        self._offered = []  # type: List[BaseException]
+        self._pid = os.getpid()
+
+    # ----------------------------------------------------------------- lifecycle
+
+    def start(self) -> None:
+        """Install the import hook and fill the hooks' slot."""
+        self._scratch = tempfile.TemporaryDirectory(prefix="heal-trial-")
+        self._trial = Trial(self._scratch.name, timeout=10.0)
+        self.journal.record(
+            Started(
+                version=__version__,
+                python=platform.python_version(),
+                agent=getattr(self.agent, "name", "") or "runbook",
+                root=self.config.root,
+                gate=self.config.gate,
+            )
+        )
+        hooks.install(self._caught)
+        self._importer.install()
+
+    def stop(self, exit_code: Optional[int] = None) -> None:
+        """Undo `start`. Code that is instrumented already stays so and declines everything."""
+        hooks.disable()
+        self._importer.remove()
+        if self._scratch is not None:
+            self._scratch.cleanup()
+            self._scratch = None
+        if self.agent is not None:
+            self.agent.close()
+        self._forget()
+        self.journal.record(Stopped(exit_code=exit_code))
+        self.journal.close()
+
+    def notice(self, code: str, message: str, where: str = "") -> None:
+        """Put something that the user should know on record."""
+        self.journal.record(Noticed(unit=self._unit.name, code=code, message=message, where=where))
+
+    # ----------------------------------------------------------------- units
+
+    def begin(
+        self,
+        unit: str,
+        *,
+        enabled: bool = True,
+        expected: Optional[Tuple[type, ...]] = None,
+        agent: Optional[Agent] = None,
+        max_calls: Optional[int] = None,
+        armed: Sequence[Left] = (),
+    ) -> None:
+        """An attempt of a test begins. Exceptions of the ``expected`` types are never paused in it."""
+        state = _Unit(unit)
+        state.enabled = enabled
+        state.expected = expected or ()
+        state.agent = agent
+        state.max_calls = max_calls
+        state.armed = list(armed)
+        self._unit = state
+        set_unit(unit)
+
+    def end(self, unit: str) -> None:
+        """Forget everything about ``unit`` that keeps the program's objects alive."""
+        if self._unit.name == unit:
+            self._unit = _Unit("")
+            set_unit("")
+        self._forget()
+
+    def _forget(self) -> None:
+        del self._offered[:]
+        del self._local.plans[:]
+        self._unit.target = None
+
+    def completed(self, exc: Optional[BaseException]) -> bool:
+        """Whether the healed target call of the running unit returned, when the unit failed with ``exc``.
+
+        The target call is the outermost repository frame of the last healed crash. It did not return when a
+        later crash was not healed, when ``exc`` came out of it, or when ``exc`` (other than an assertion's)
+        came out of another call into repository code.
+        """
+        state = self._unit
+        if state.unhealed_after_heal:
+            return False
+        for error in _chain(exc):
+            tb = error.__traceback__
+            while tb is not None:
+                if tb.tb_frame is state.target:
+                    return False
+                if hooks.is_instrumented(tb.tb_frame.f_code) and not isinstance(exc, AssertionError):
+                    return False
+                tb = tb.tb_next
+        return True
+
+    def left_for(self, exc: Optional[BaseException]) -> List[Left]:
+        """The undecided sites of the running unit whose error is ``exc`` or one that led to it."""
+        found = []
+        for error in _chain(exc):
+            left = self._unit.left.get(id(error))
+            if left is not None and left.error == type(error).__name__ and left not in found:
+                found.append(left)
+        return found
+
+    # ----------------------------------------------------------------- an error reached a statement
+
+    def _caught(self, number: int, frame: FrameType, exc: BaseException) -> Any:
+        """Decide about ``exc``; see `hooks.heal` for what is returned and raised."""
+        __tracebackhide__ = True
+        local = self._local
+        if local.busy:
+            return ()
+        if local.plans:
+            plan = self._planned(frame, exc)
+            if plan is not None:
+                return self._go_on(self._carry_out(plan), frame)
+        if hooks.seen_below(exc, frame):
+            return ()
+        unit = self._unit
+        if not unit.enabled or os.getpid() != self._pid or isinstance(exc, _NEVER):
+            return ()
+        if unit.expected and isinstance(exc, unit.expected):
+            return ()
+        limit = sys.getrecursionlimit()
+        try:
+            if isinstance(exc, RecursionError):
+                sys.setrecursionlimit(limit + HEADROOM)
+            resolution = self._consider(number, frame, exc)
+        except Exception:
+            # A fault of ours must not change the program; it must not go unseen either.
+            self.notice("internal", traceback.format_exc(), "{}:{}".format(frame.f_code.co_filename, frame.f_lineno))
+            return ()
+        finally:
+            local.busy = False
+            if sys.getrecursionlimit() != limit:
+                sys.setrecursionlimit(limit)
+        return () if resolution is None else self._go_on(resolution, frame)
+
+    def _consider(self, number: int, frame: FrameType, exc: BaseException) -> Optional[Resolution]:
+        self._local.busy = True
+        self._purge()
+        if any(error is exc for error in self._offered):
+            return None
+        if self.config.intercept == "all":
+            return self._pause(number, frame, exc, "every exception is intercepted", False)
+        if isinstance(exc, StopIteration) and _is_protocol(frame, self._site(frame, number)):
+            return None
+        if frame.f_code.co_flags & CO_GENERATOR_KINDS and self._decider.thrown_in(exc, frame):
+            return None
+        decision = self._decider.decide(exc, frame)
+        if decision.answer == "unhandled":
+            return self._pause(number, frame, exc, decision.why, False)
+        if decision.answer == "undecided" and self._armed_or_left(number, frame, exc, decision):
+            return self._pause(number, frame, exc, decision.why, bool(self._unit.armed))
+        return None
+
+    def _armed_or_left(self, number: int, frame: FrameType, exc: BaseException, decision: Decision) -> bool:
+        """Whether an undecided error is to be paused at all the same; else it is put on record."""
+        if self.config.undecided == "pause":
+            return True
+        unit = self._unit
+        error = type(exc).__name__
+        file = frame.f_code.co_filename
+        key = (file, number, error)
+        occurrence = unit.occurrences[key] = unit.occurrences.get(key, 0) + 1
+        for armed in unit.armed:
+            if (armed.file, armed.site, armed.error, armed.occurrence) == (file, number, error, occurrence):
+                return True
+        left = Left(
+            unit=self._unit_name(),
+            error=error,
+            message=context.message_of(exc, redact=self.config.redact),
+            file=file,
+            line=frame.f_lineno or 0,
+            site=number,
+            occurrence=occurrence,
+            why=decision.why,
+        )
+        unit.left[id(exc)] = left
+        self.journal.record(left)
+        return False
+
+    # ----------------------------------------------------------------- the pause
+
+    def _pause(
+        self, number: int, frame: FrameType, exc: BaseException, why: str, second_look: bool
+    ) -> Optional[Resolution]:
+        with self._lock:
+            site = self._site(frame, number)
+            if site is None:
+                self.notice("source-changed", "the source of an instrumented file cannot be read any more; "
+                            "errors in it are left alone", frame.f_code.co_filename)
+                return None
+            self._crash += 1
+            unit = self._unit
+            unit.crashes += 1
+            self._offered.append(exc)
+            frames = repository_frames(frame, site, self._importer.sites)
+            self._record_crash(frames[0], exc, why, second_look)
+            session = self._session(frames, exc)
+            for observer in self.on_pause:
+                observer(True)
+            try:
+                self._ask(session)
+            except BaseException as interruption:
+                session.reraise("interrupted by {}".format(type(interruption).__name__))
+                raise
+            finally:
+                for observer in self.on_pause:
+                    observer(False)
+            return self._settle(session, frame, exc)
+
+    def _record_crash(self, crashed: StackFrame, exc: BaseException, why: str, second_look: bool) -> None:
+        assert crashed.site is not None
+        code = crashed.frame.f_code
+        self.journal.record(
+            Crashed(
+                unit=self._unit_name(),
+                crash=self._crash,
+                error=type(exc).__name__,
+                message=context.message_of(exc, redact=self.config.redact),
+                file=code.co_filename,
+                function=crashed.function,
+                line=crashed.frame.f_lineno or crashed.site.line,
+                statement=source_segment(code.co_filename, crashed.site),
+                why=why,
+                second_look=second_look,
+                thread="" if threading.current_thread() is threading.main_thread()
+                else threading.current_thread().name,
+            )
+        )
+
+    def _session(self, frames: List[StackFrame], exc: BaseException) -> Session:
+        assert self._trial is not None
+        unit = self._unit
+        first = frames[0]
+
+        def describe() -> CrashContext:
+            described = context.describe(
+                exc,
+                first.frame,
+                first.site,
+                crash=self._crash,
+                unit=unit.name,
+                resumes=_possible_resumes(first),
+                sites_for=self._importer.sites,
+                is_repository=hooks.is_instrumented,
+                redact=self.config.redact,
+                attempt=unit.crashes,
+            )
+            for observer in self.on_context:
+                observer(described)
+            return described
+
+        return Session(
+            config=self.config,
+            journal=self.journal,
+            unit=self._unit_name(),
+            crash=self._crash,
+            exception=exc,
+            frames=frames,
+            describe=describe,
+            trial=self._trial,
+            max_calls=unit.max_calls if unit.max_calls is not None else self.config.max_calls,
+        )
+
+    def _ask(self, session: Session) -> None:
+        """Runbook first, then the agent; a session that nobody decides lets the error go on."""
+        if self._unit.heals >= self.config.max_heals:
+            session.reraise("budget: {} heals were applied in this test already".format(self._unit.heals))
+            return
+        match = self._runbook.match(session.exception, session.frames)
+        if match is not None:
+            entry = match.entry
+            session.by = "runbook:" + entry.id
+            if entry.reraise:
+                session.reraise(entry.note or "the runbook says that this exception is right", wanted=True)
+                return
+            session.heal(entry.do, resume=entry.resume, frame=match.frame_index, explanation=entry.note)
+            if session.decided:
+                return
+        agent = self._unit.agent or self.agent
+        if agent is None:
+            reason = "no entry of the runbook matches" if match is None else "the runbook's heal failed"
+            session.by = session.by or "runbook"
+            session.reraise(reason)
+            return
+        session.by = agent.name
+        try:
+            agent.respond(session)
+        except Exception as error:
+            session.reraise(agent_error(error))
+        session.reraise("the agent ended without a decision")
+
+    def _settle(self, session: Session, frame: FrameType, exc: BaseException) -> Resolution:
+        resolution = session.resolution
+        assert resolution is not None, "every asked session is decided"
+        unit = self._unit
+        if resolution.way == "original":
+            unit.unhealed_after_heal = unit.heals > 0
+        elif resolution.way == "outer":
+            assert resolution.plan is not None
+            self._local.plans.append((exc, resolution.plan, session))
+        else:
+            self._healed(frame, resolution)
+        return resolution
+
+    def _healed(self, frame: FrameType, resolution: Resolution) -> None:
+        unit = self._unit
+        unit.heals += 1
+        unit.unhealed_after_heal = False
+        unit.target = outermost(frame) if unit.name else None
+        if resolution.way == "raise" and isinstance(resolution.value, BaseException):
+            self._offered.append(resolution.value)  # raised on purpose: never a crash of its own
+
+    # ----------------------------------------------------------------- heals of outer frames
+
+    def _planned(self, frame: FrameType, exc: BaseException) -> Optional[Tuple[Plan, Session]]:
+        plans = self._local.plans
+        for index, (error, plan, session) in enumerate(plans):
+            if error is exc and plan.target.frame is frame:
+                del plans[index]
+                return plan, session
+        return None
+
+    def _carry_out(self, planned: Tuple[Plan, Session]) -> Optional[Resolution]:
+        plan, session = planned
+        local = self._local
+        local.busy = True
+        try:
+            resolution = session.carry_out(plan)
+            if resolution is None:
+                self._unit.unhealed_after_heal = self._unit.heals > 0
+                return None
+            self._healed(plan.target.frame, resolution)
+            return resolution
+        finally:
+            local.busy = False
+
+    # ----------------------------------------------------------------- going on
+
+    def _go_on(self, resolution: Optional[Resolution], frame: FrameType) -> Any:
+        """Turn a resolution into what the handler's match expression gives or raises."""
+        __tracebackhide__ = True
+        if resolution is None or resolution.way in ("original", "outer"):
+            return ()
+        if resolution.way == "next":
+            return Exception
+        if resolution.way == "retry":
+            resuming.retry(frame, resolution.value.line)
+            return Exception
+        if resolution.way == "raise":
+            raise resolution.value
+        way = {"return": hooks.RETURN, "continue": hooks.CONTINUE, "break": hooks.BREAK}[resolution.way]
+        raise hooks.leave(way, resolution.value)
+
+    # ----------------------------------------------------------------- small things
+
+    def _site(self, frame: FrameType, number: int) -> Optional[Site]:
+        sites = self._importer.sites(frame.f_code.co_filename)
+        return sites[number] if number < len(sites) else None
+
+    def _unit_name(self) -> str:
+        return self._unit.name or current_unit()
+
+    def _purge(self) -> None:
+        """Drop errors that only this list keeps alive, so that no frame outlives its program."""
+        for index in range(len(self._offered) - 1, -1, -1):
+            if _getrefcount(self._offered[index]) <= 2:
+                del self._offered[index]
+
+
+_NEVER = (AssertionError, StopAsyncIteration)
+
+
+def _is_protocol(frame: FrameType, site: Optional[Site]) -> bool:
+    """Whether a StopIteration at ``site`` is the iterator protocol at work rather than a crash."""
+    if site is None or site.node == "Raise" or frame.f_code.co_name == "__next__":
+        return True
+    return bool(frame.f_code.co_flags & CO_GENERATOR_KINDS)
+
+
+def _possible_resumes(target: StackFrame) -> List[str]:
+    site = target.site
+    if site is None:
+        return []
+    possible = [way for way in RESUMES if way == "next" or way in site.leaves]
+    if resuming.can_retry(target.frame.f_code, site)[0]:
+        possible.insert(1, "retry")
+    return possible
+
+
+def _chain(exc: Optional[BaseException]) -> List[BaseException]:
+    """``exc`` and everything that led to it, each once."""
+    found = []  # type: List[BaseException]
+    waiting = [exc]
+    while waiting:
+        error = waiting.pop()
+        if error is None or any(error is seen for seen in found):
+            continue
+        found.append(error)
+        waiting.extend((error.__cause__, error.__context__))
+        waiting.extend(getattr(error, "exceptions", ()) if type(error).__name__.endswith("ExceptionGroup") else ())
+    return found

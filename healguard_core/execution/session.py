@@ -1,0 +1,339 @@
+"""One pause: what an agent may do with it, and what came of it. May import guard, pause and journal."""
+
+import ast
+import sys
+import time
+import traceback
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
+
+from healguard_core.execution.guard import gate
+from healguard_core.execution.journal import Journal
+from healguard_core.execution.pause import resume as resuming
+from healguard_core.execution.pause.frame import Ran
+from healguard_core.execution.pause.stack import StackFrame
+from healguard_core.execution.pause.trial import Trial, rehearse
+from healguard_core.protocol import (
+    Config,
+    CrashContext,
+    Event,
+    ExecuteOutcome,
+    Finding,
+    Healed,
+    Probed,
+    Refused,
+    Reraised,
+    Stumbled,
+)
+
+RESUMES = ("next", "retry", "return", "continue", "break")
+
+_clock = time.perf_counter
+
+
+class Resolution(NamedTuple):
+    """How the paused frame goes on: ``way`` is one of `RESUMES`, ``raise``, ``outer`` or ``original``.
+
+    ``value`` is what is returned or raised, or the site to retry; ``plan`` what to run when the exception has
+    come to an outer frame.
+    """
+
+    way: str
+    value: Any = None
+    plan: Optional["Plan"] = None
+
+
+class Plan(NamedTuple):
+    """A heal for a frame that the exception has yet to reach."""
+
+    target: StackFrame
+    code: str
+    resume: str
+    by: str
+    explanation: str
+    crash: int
+
+
+class Session:
+    """What an agent sees of a paused program: its context, its frames, and three verbs.
+
+    ``decided`` turns True once a heal was applied (or planned for an outer frame) or the error let go.
+    Every verb is answered by an `ExecuteOutcome`; agents' mistakes come back in its ``error`` and never raise.
+    """
+
+    def __init__(
+        self,
+        *,
+        config: Config,
+        journal: Journal,
+        unit: str,
+        crash: int,
+        exception: BaseException,
+        frames: Sequence[StackFrame],
+        describe: Callable[[], CrashContext],
+        trial: Trial,
+        max_calls: int,
+    ) -> None:
+        self.exception = exception
+        self.frames = list(frames)
+        self.crash = crash
+        self.by = ""
+        self.resolution = None  # type: Optional[Resolution]
+        self._config = config
+        self._journal = journal
+        self._unit = unit
+        self._describe = describe
+        self._context = None  # type: Optional[CrashContext]
+        self._trial = trial
+        self._calls_left = max_calls
+        self._deadline = None if config.timeout is None else _clock() + config.timeout
+
+    @property
+    def context(self) -> CrashContext:
+        """The description of the crash, made when first asked for."""
+        if self._context is None:
+            self._context = self._describe()
+        return self._context
+
+    @property
+    def decided(self) -> bool:
+        return self.resolution is not None
+
+    def budget_left(self) -> int:
+        """How many more verbs this crash allows; 0 when its time is used up."""
+        if self._deadline is not None and _clock() >= self._deadline:
+            return 0
+        return self._calls_left
+
+    # ----------------------------------------------------------------- verbs
+
+    def probe(self, code: str) -> ExecuteOutcome:
+        """Run ``code`` in the crash frame to look at live state; nothing it binds stays."""
+        refused = self._spend(code, submit=False) or self._gate(code, "probe")
+        if refused:
+            return refused
+        began = _clock()
+        frame = self.frames[0]
+        outcome, note = self._in_child(frame, code, submit=False)
+        child = outcome is not None
+        if outcome is None:
+            ran = frame.paused.run(code, label=self._label(), echo=False)
+            frame.paused.undo(ran)
+            outcome = _outcome_of(code, False, ran)
+        self._record(
+            Probed(
+                crash=self.crash,
+                code=code,
+                stdout=outcome.stdout,
+                value_repr=outcome.value_repr,
+                error=outcome.error,
+                ms=_ms(began),
+                child=child,
+                note=note,
+            )
+        )
+        return outcome
+
+    def heal(self, code: str, resume: str = "next", frame: int = 0, explanation: str = "") -> ExecuteOutcome:
+        """Submit healing code for repository frame ``frame``; on success the session is decided."""
+        refused = self._spend(code, submit=True) or self._gate(code, "heal")
+        if refused:
+            return refused
+        problem = self._impossible(code, resume, frame)
+        if problem:
+            return self._stumble(code, problem, live=False, began=_clock())
+        target = self.frames[frame]
+        began = _clock()
+        rehearsal, note = self._in_child(target, code, submit=True)
+        if rehearsal is not None and rehearsal.error:
+            return self._stumble(code, rehearsal.error, live=False, began=began, stdout=rehearsal.stdout)
+        if frame > 0:
+            plan = Plan(target, code, resume, self.by, explanation, self.crash)
+            self.resolution = Resolution("outer", plan=plan)
+            return ExecuteOutcome(code=code, submit=True)
+        rehearsed = rehearsal is not None and not note
+        outcome, resolution = self._apply(target, code, resume, explanation, rehearsed, note)
+        self.resolution = resolution
+        return outcome
+
+    def reraise(self, reason: str = "", wanted: bool = False, asked: bool = True) -> None:
+        """Let the original exception go on."""
+        if self.resolution is None:
+            self.resolution = Resolution("original")
+            self._record(Reraised(crash=self.crash, by=self.by, reason=reason, wanted=wanted, asked=asked))
+
+    def carry_out(self, plan: Plan) -> Optional[Resolution]:
+        """Run a planned heal now that the exception has reached its frame; None when it failed."""
+        self.by = plan.by
+        _, resolution = self._apply(plan.target, plan.code, plan.resume, plan.explanation, False, "")
+        if resolution is None:
+            self.reraise("the heal failed when the exception reached {}".format(plan.target.function))
+        return resolution
+
+    # ----------------------------------------------------------------- steps of a submission
+
+    def _apply(
+        self, target: StackFrame, code: str, resume: str, explanation: str, rehearsed: bool, note: str
+    ) -> Tuple[ExecuteOutcome, Optional[Resolution]]:
+        began = _clock()
+        ran = target.paused.run(code, label=self._label(), echo=True)
+        error = ran.error or _leaves_badly(target, ran, resume)
+        if not error:
+            try:
+                target.paused.write_back(ran)
+            except ValueError as problem:
+                error = str(problem)
+        if error:
+            target.paused.undo(ran)
+            return self._stumble(code, error, live=True, began=began, stdout=ran.stdout), None
+        resolution = _resolution(target, ran, resume)
+        wrote = list(ran.wrote)
+        if resolution.way == "return":
+            wrote.append("return value")
+        self._record(
+            Healed(
+                crash=self.crash,
+                code=code,
+                resume=resolution.way,
+                frame=target.index,
+                wrote=wrote,
+                by=self.by,
+                explanation=explanation,
+                ms=_ms(began),
+                rehearsed=rehearsed,
+                note=note,
+                verdict="unguarded" if not self._config.gate else "gated",
+            )
+        )
+        return _outcome_of(code, True, ran), resolution
+
+    def _in_child(self, target: StackFrame, code: str, *, submit: bool) -> Tuple[Optional[ExecuteOutcome], str]:
+        """Run ``code`` in a forked child: its outcome, or None and why it has to run in the live process."""
+        if self._config.trial == "off":
+            return None, "trials are switched off"
+        possible, why = self._trial.possible()
+        if not possible:
+            return None, why
+        rehearsal = rehearse(self._trial, target.paused, code)
+        if rehearsal.unusable:
+            return None, rehearsal.unusable
+        if rehearsal.effect and submit:
+            # An external effect cannot be rehearsed; what it may touch is the guard's business, not the trial's.
+            return ExecuteOutcome(code, submit, rehearsal.stdout), "not rehearsed past " + rehearsal.effect
+        error = rehearsal.error
+        if rehearsal.effect:
+            error = "probes must not change anything outside the program: {} was denied".format(rehearsal.effect)
+        return ExecuteOutcome(code, submit, rehearsal.stdout, rehearsal.value_repr, error), ""
+
+    def _spend(self, code: str, *, submit: bool) -> Optional[ExecuteOutcome]:
+        if self.decided:
+            return ExecuteOutcome(code, submit, error="this crash is already decided; wait for the next one")
+        if self.budget_left() <= 0:
+            self.reraise("budget: {} calls or {} seconds for this crash are used up".format(
+                self._config.max_calls, self._config.timeout))
+            return ExecuteOutcome(code, submit, error="the budget of this crash is used up; the error goes on")
+        self._calls_left -= 1
+        return None
+
+    def _gate(self, code: str, purpose: str) -> Optional[ExecuteOutcome]:
+        if not self._config.gate:
+            return None
+        findings = gate.check(code, purpose=purpose, live_import=live_import)  # type: List[Finding]
+        if not findings:
+            return None
+        submit = purpose == "heal"
+        self._record(Refused(crash=self.crash, code=code, submit=submit, findings=findings))
+        return ExecuteOutcome(code, submit, error="refused by the HealCore gate:\n" + gate.render(findings))
+
+    def _impossible(self, code: str, resume: str, frame: int) -> str:
+        """Why this submission cannot work whatever its code does, "" when nothing speaks against it."""
+        if resume not in RESUMES:
+            return "resume must be one of {}; got {!r}".format(", ".join(RESUMES), resume)
+        if not 0 <= frame < len(self.frames):
+            return "frame must be 0 to {} (the repository frames of this crash); got {}".format(
+                len(self.frames) - 1, frame)
+        target = self.frames[frame]
+        site = target.site
+        if site is None:
+            return "frame {} ({}) does not stand at a statement that can be healed".format(frame, target.function)
+        assigns_return = "_eh_rtn" in _assigned_names(code)
+        if resume == "return" and not assigns_return:
+            return "resume: return needs `_eh_rtn = value` in the code"
+        if assigns_return and "return" not in site.leaves:
+            return "`_eh_rtn` cannot leave {}: {}".format(
+                target.function, "there is no function to return from" if not _in_function(target) else
+                "Python allows no return at this place (a finally block or an except* clause)")
+        if resume in ("continue", "break") and resume not in site.leaves:
+            return "resume: {} needs a loop around the statement in the same function".format(resume)
+        if resume == "retry":
+            possible, why = resuming.can_retry(target.frame.f_code, site)
+            if not possible:
+                return "resume: retry is not possible here: " + why
+        return ""
+
+    # ----------------------------------------------------------------- small things
+
+    def _stumble(self, code: str, error: str, *, live: bool, began: float, stdout: str = "") -> ExecuteOutcome:
+        self._record(Stumbled(crash=self.crash, code=code, error=error, ms=_ms(began), live=live))
+        return ExecuteOutcome(code, True, stdout, error=error)
+
+    def _record(self, event: Event) -> None:
+        event.unit = self._unit
+        self._journal.record(event)
+
+    def _label(self) -> str:
+        return "<heal {}>".format(self.crash)
+
+
+def live_import(module: str, attribute: str) -> Optional[object]:
+    """What ``from module import attribute`` would give, looked up among imported modules without importing."""
+    loaded = sys.modules.get(module)
+    return None if loaded is None else vars(loaded).get(attribute)
+
+
+def _ms(began: float) -> float:
+    return round((_clock() - began) * 1000, 3)
+
+
+def _outcome_of(code: str, submit: bool, ran: Ran) -> ExecuteOutcome:
+    return ExecuteOutcome(code, submit, ran.stdout, ran.value_repr, ran.error)
+
+
+def _assigned_names(code: str) -> List[str]:
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []  # running it reports the syntax error with its place
+    return [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+
+
+def _in_function(target: StackFrame) -> bool:
+    return bool(target.frame.f_code.co_flags & 0x1)  # CO_OPTIMIZED: functions have it, modules and classes have not
+
+
+def _leaves_badly(target: StackFrame, ran: Ran, resume: str) -> str:
+    if ran.has_return and ran.raise_exc is not None:
+        return "set either `_eh_rtn` or `_eh_raise`, not both"
+    if ran.has_return and resume in ("retry", "continue", "break"):
+        return "`_eh_rtn` returns from the function, which contradicts resume: " + resume
+    if ran.has_return and ran.return_value is not None and target.frame.f_code.co_flags & 0x200:
+        return "an async generator cannot return a value; set `_eh_rtn = None` to end it"
+    if resume == "return" and not ran.has_return:
+        return "resume: return, but this run of the code did not set `_eh_rtn`"
+    return ""
+
+
+def _resolution(target: StackFrame, ran: Ran, resume: str) -> Resolution:
+    if ran.raise_exc is not None:
+        return Resolution("raise", ran.raise_exc)
+    if ran.has_return:
+        return Resolution("return", ran.return_value)
+    if resume == "next" and target.site is not None and target.site.is_return and "return" in target.site.leaves:
+        return Resolution("return", None)  # a return statement leaves its function whatever becomes of its value
+    return Resolution(resume, target.site)
+
+
+def agent_error(error: BaseException) -> str:
+    """One line about an exception that an agent raised, for the journal."""
+    last = traceback.extract_tb(error.__traceback__)[-1:]
+    where = " at {}:{}".format(last[0].filename, last[0].lineno) if last else ""
+    return "agent error: {}: {}{}".format(type(error).__name__, error, where)
