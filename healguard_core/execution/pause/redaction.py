@@ -174,7 +174,7 @@ def looks_random(word: str) -> bool:
 
 _NAMED = re.compile(
     r"(?P<keep>(?<![\w$])(?P<q>[\"']?)(?P<name>[A-Za-z_][\w.-]{0,80})(?P=q)\]?[ \t]*(?P<sign>=>|:=|[=:])(?!=)[ \t]*)"
-    r"(?P<prefix>[rbfuRBFU]{0,2})"
+    r"(?P<prefix>(?:[rbfuRBFU]{1,2}(?=[\"']))?)"
     r"(?P<secret>\"{3}[\s\S]{0,4000}?\"{3}|'{3}[\s\S]{0,4000}?'{3}|\"(?:[^\"\\\n]|\\.){0,2000}\"|'(?:[^'\\\n]|\\.){0,2000}'|(?P<bare>[^\s\"'<>(){}\[\],;&]{3,500}))"
 )
 _MARK = re.compile(r"<redacted: [a-z0-9 ]+>")
