@@ -1,0 +1,99 @@
+"""The instances of suite ``releases`` as they lie on disk. Imports nothing of ours."""
+
+import fnmatch
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent / "instances"
+ROLES = ("buggy", "fixed")
+
+
+@dataclass(frozen=True)
+class ExpectedError:
+    """What the target test raises in the buggy release. ``file`` is relative to site-packages."""
+
+    type: str
+    message: str
+    file: str
+    function: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One bug: what to install, what to run, and what was seen when it was verified.
+
+    ``python`` is the Python version that the pins were made for; ``portable`` says that they install on newer ones
+    too. ``skip_only`` is what becomes of the target test when the failing statement is merely left out: ``pass``,
+    ``second_error`` or ``wrong_state``.
+    """
+
+    id: str
+    package: str
+    import_roots: tuple[str, ...]
+    python: str
+    portable: bool
+    buggy: str
+    fixed: str
+    source: str
+    difficulty: str
+    why: str
+    skip_only: str
+    requirements_buggy: tuple[str, ...]
+    requirements_fixed: tuple[str, ...]
+    error: ExpectedError
+    folder: Path
+
+    @property
+    def test(self) -> Path:
+        """The target test; it holds one test function."""
+        return self.folder / "test_target.py"
+
+    @property
+    def runbook(self) -> Path | None:
+        """The reviewed heals, None where nobody knows one."""
+        path = self.folder / "heals.yaml"
+        return path if path.is_file() else None
+
+    def requirements(self, role: str) -> tuple[str, ...]:
+        """The full pinned set for ``role``: ``buggy`` or ``fixed``."""
+        return {"buggy": self.requirements_buggy, "fixed": self.requirements_fixed}[role]
+
+
+def load(folder: Path) -> Instance:
+    """The instance in ``folder``. Raises ``ValueError`` naming the file when it is not one."""
+    path = folder / "instance.toml"
+    try:
+        record: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        instance = Instance(
+            id=record["id"],
+            package=record["package"],
+            import_roots=tuple(record["import_roots"]),
+            python=record["python"],
+            portable=record.get("portable", False),
+            buggy=record["buggy"],
+            fixed=record["fixed"],
+            source=record["source"],
+            difficulty=record["difficulty"],
+            why=record["why"],
+            skip_only=record["skip_only"],
+            requirements_buggy=tuple(record["requirements_buggy"]),
+            requirements_fixed=tuple(record["requirements_fixed"]),
+            error=ExpectedError(**record["error"]),
+            folder=folder,
+        )
+    except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError) as problem:
+        raise ValueError(f"{path}: not an instance of suite `releases`: {problem!r}") from None
+    if instance.id != folder.name:
+        raise ValueError(f"{path}: id is {instance.id!r}, but its folder is {folder.name!r}; make them the same")
+    return instance
+
+
+def load_all(pattern: str = "*", root: Path = ROOT) -> Iterator[Instance]:
+    """The instances whose id matches the glob ``pattern``, by id."""
+    for folder in sorted(path.parent for path in root.glob("*/instance.toml")):
+        if fnmatch.fnmatchcase(folder.name, pattern):
+            yield load(folder)

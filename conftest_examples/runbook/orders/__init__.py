@@ -1,0 +1,1 @@
+"""A small program with four crashes."""
