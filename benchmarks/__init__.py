@@ -1,0 +1,1 @@
+"""Measurements: ratios against a baseline in the same run."""
