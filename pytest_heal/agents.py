@@ -1,0 +1,88 @@
+"""Which agent answers: built in, registered by a package (entry points) or by a plugin (hook), by name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from typing import Any
+
+import pytest
+
+from healguard_core.execution.engine import Agent
+from healguard_core.settings.errors import nearest
+
+GROUP = "healguard.agents"
+RUNBOOK = "runbook"  # no agent at all: only the runbook answers
+LATER = ("healer", "mini-swe-agent", "openhands", "codex", "mcp")
+
+Factory = Callable[[dict[str, Any]], Agent]
+
+
+class Agents:
+    """The agents of one process, each made when first asked for."""
+
+    def __init__(self, config: pytest.Config, options: dict[str, Any]) -> None:
+        self._config = config
+        self._options = options
+        self._made: dict[str, Agent] = {}
+        self._registered: dict[str, Factory] = {}
+
+    def early(self, name: str) -> Agent | None:
+        """The agent, when it can be had before conftest files are loaded (they may register agents)."""
+        if name in (RUNBOOK, "human") or name not in {point.name for point in entry_points(group=GROUP)}:
+            return None
+        return self.get(name, f"--heal={name}")
+
+    def register(self) -> None:
+        """Ask plugins and conftest files for their agents."""
+        for found in self._config.hook.pytest_heal_agents(config=self._config):
+            self._registered.update(found)
+
+    def get(self, name: str, asked_by: str) -> Agent | None:
+        """The agent called ``name``; None for ``runbook``. Raises ``pytest.UsageError`` naming ``asked_by``."""
+        if name == RUNBOOK:
+            return None
+        if name not in self._made:
+            self._made[name] = self._make(name, asked_by)
+        return self._made[name]
+
+    def _make(self, name: str, asked_by: str) -> Agent:
+        if name == "human":
+            self._refuse_without_terminal(asked_by)
+        factory = self._registered.get(name) or self._entry_point(name, asked_by)
+        try:
+            return factory(dict(self._options))
+        except ValueError as error:
+            raise pytest.UsageError(f"{asked_by}: agent {name!r} cannot be used: {error}") from error
+
+    def _entry_point(self, name: str, asked_by: str) -> Factory:
+        found = {point.name: point for point in entry_points(group=GROUP)}
+        if name in found:
+            try:
+                factory: Factory = found[name].load()
+            except ImportError as error:
+                raise pytest.UsageError(f"{asked_by}: agent {name!r} cannot be imported: {error}") from error
+            return factory
+        if name in LATER or name.startswith("exec:"):
+            raise pytest.UsageError(f"{asked_by}: agent {name!r} is not available in this version of pytest-heal")
+        known = [*found, *self._registered, RUNBOOK]
+        raise pytest.UsageError(f"{asked_by}: there is no agent {name!r}; {nearest(name, known)} "
+                                f"(agents: {', '.join(sorted(set(known)))})")
+
+    def _refuse_without_terminal(self, asked_by: str) -> None:
+        option = self._config.option
+        if getattr(option, "numprocesses", None) or getattr(option, "tx", None) or is_worker(self._config):
+            raise pytest.UsageError(f"{asked_by}: a human cannot answer for several processes; run without -n")
+        if os.environ.get("CI"):
+            raise pytest.UsageError(f"{asked_by}: nobody can answer in CI (the variable CI is set); use another agent")
+
+    def close(self) -> None:
+        """The run is over."""
+        for agent in self._made.values():
+            agent.close()
+
+
+def is_worker(config: pytest.Config) -> bool:
+    """Whether this process is a worker of pytest-xdist."""
+    return hasattr(config, "workerinput")

@@ -1,0 +1,50 @@
+"""From a test's events to the plain record that travels in its report. May import healguard_core."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from healguard_core.outcome import summary
+from healguard_core.protocol import Crashed, Event, Healed, Probed, Refused, Stumbled, event_to_json
+
+Record = dict[str, Any]
+
+
+def record_of(nodeid: str, outcome: str | None, events: Sequence[Event], earlier: Sequence[Event] = ()) -> Record:
+    """One row of the report's ``tests``. ``earlier`` are events of attempts that were replaced; they only cost."""
+    return {
+        "nodeid": nodeid,
+        "outcome": outcome or "",
+        "crashes": summary(list(events)),
+        "usage": usage([*earlier, *events]),
+    }
+
+
+def usage(events: Iterable[Event]) -> Record:
+    """How much was asked: ``calls`` are probes and submissions, refused ones included. Local agents cost nothing."""
+    calls = sum(isinstance(event, (Probed, Stumbled, Healed, Refused)) for event in events)
+    return {"calls": calls, "input_tokens": 0, "output_tokens": 0, "cost_usd": 0.0}
+
+
+def kept_events(events: Iterable[Event]) -> list[Record]:
+    """What the controller needs beside the record, to write runbooks and suggestions."""
+    return [event_to_json(event) for event in events if isinstance(event, (Crashed, Healed))]
+
+
+def plain(record: Record) -> Record:
+    """The record as JSON values only; what is not one (plugins add fields) becomes its ``repr``."""
+    made: Record = json.loads(json.dumps(record, default=repr, skipkeys=True))
+    return made
+
+
+def applied(record: Record) -> int:
+    """How many crashes of the record were healed."""
+    return sum(bool(crash.get("heal")) for crash in record.get("crashes", ()))
+
+
+def add_usage(total: Record, more: Record) -> None:
+    """Add one test's usage to the run's."""
+    for key, amount in more.items():
+        total[key] = total.get(key, 0) + amount

@@ -1,0 +1,128 @@
+"""Collects what every test's reports say, in the process that reports to the user, and writes the run's files.
+
+Imports healguard_core. Reports arrive one by one (from workers as well), so nothing is lost with a worker.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from pytest_heal.categories import accepted, heal_of
+from pytest_heal.lifecycle import Run
+from pytest_heal.records import Record
+
+_now = time.time
+
+
+class Results:
+    """All tests of the run by node id, in the order in which they ended."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self.started = _now()
+        self.tests: dict[str, Record] = {}
+        self.marks: dict[str, Record] = {}  # of tests that crashed, and of modules that did at import
+        self.notices: list[Record] = []
+        self._session: pytest.Session | None = None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        self._session = session
+
+    # ----------------------------------------------------------------- reports
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._take_session(report)
+        status = self._run.config.hook.pytest_report_teststatus(report=report, config=self._run.config)
+        category = status[0] if status else ""
+        if category == "rerun" or hasattr(report, "context"):  # an attempt that does not count; a subtest
+            return
+        nodeid = str(report.nodeid)
+        mark = heal_of(report)
+        if "record" in mark:
+            self.marks[nodeid] = mark
+        known = self.tests.get(nodeid)
+        if category and (known is None or category == "error"):
+            known = self.tests[nodeid] = {"nodeid": nodeid, "outcome": category, "crashes": [], "usage": _no_usage()}
+        if known is not None and nodeid in self.marks:
+            outcome = self.marks[nodeid]["category"] or known["outcome"]
+            self.tests[nodeid] = {**self.marks[nodeid]["record"], "outcome": outcome}
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        self._take_session(report)
+
+    def _take_session(self, report: Any) -> None:
+        brought = getattr(report, "heal_session", None)
+        if brought:
+            self._merge(brought["collected"], brought["notices"])
+
+    def _merge(self, collected: list[Record], notices: list[Record]) -> None:
+        """Every worker imports the same modules: the first record of each is enough."""
+        for mark in collected:
+            nodeid = mark["record"]["nodeid"]
+            if nodeid not in self.marks:
+                self.marks[nodeid] = mark
+                self.tests[nodeid] = mark["record"]
+                self._count(mark)
+        self.notices += [notice for notice in notices if notice not in self.notices]
+
+    def _count(self, mark: Record) -> None:
+        """A module that could be imported only after healing fails the run unless that is accepted."""
+        passed = mark["category"] == "correct"
+        if passed and not accepted("correct", mark["accept"]) and self._session is not None:
+            self._session.testsfailed += 1
+
+    # ----------------------------------------------------------------- the end
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        """Write the run's files, also when the run was interrupted."""
+        run = self._run
+        run.take("")
+        self._merge(run.collected, run.notices)
+        run.collected, run.notices = [], []
+        settings = run.settings
+        if settings.report is not None:
+            from pytest_heal.jsonreport import write_report
+
+            write_report(settings.report, self.document(int(exitstatus)))
+        if settings.html is not None:
+            from pytest_heal.html import write_page
+
+            write_page(settings.html, self.document(int(exitstatus)))
+        if settings.record is not None:
+            from pytest_heal.recording import record_heals
+
+            self.notices += record_heals(settings.record, self.marks.values())
+        if settings.suggest is not None:
+            from pytest_heal.suggest import write_suggestions
+
+            self.notices += write_suggestions(settings.suggest, self.marks.values(), run.config.rootpath)
+
+    def document(self, exit_status: int) -> Record:
+        """The whole report as JSON values."""
+        from pytest_heal.jsonreport import document
+
+        return document(self._run, list(self.tests.values()), self.marks, self.notices, exit_status, self.started)
+
+
+def shown(results: Results) -> list[tuple[Record, Record]]:
+    """Every test or module that crashed: its mark and its row of the report."""
+    return [(mark, results.tests.get(nodeid, mark["record"])) for nodeid, mark in results.marks.items()]
+
+
+def not_accepted(marks: dict[str, Record]) -> list[str]:
+    """The tests of ours that do not count as passing."""
+    return [nodeid for nodeid, mark in marks.items()
+            if mark["category"] and not accepted(mark["category"], mark["accept"])]
+
+
+def _no_usage() -> Record:
+    return {"calls": 0, "input_tokens": 0, "output_tokens": 0, "cost_usd": 0.0}
+
+

@@ -1,0 +1,157 @@
+"""What the user asked for, checked: options and ini keys into one `Settings`. May import healguard_core."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from healguard_core.protocol import Config
+from healguard_core.settings.errors import SettingsError
+from healguard_core.settings.runbook import load_runbook
+from pytest_heal import options
+
+NOT_AVAILABLE = {
+    "heal_guard": "--heal-guard=FILE (only --heal-guard=off) is",
+    "heal_sarif": "--heal-sarif is",
+    "heal_model": "--heal-model is (there are no LLM agents yet); it is",
+    "heal_max_cost": "--heal-max-cost is (there are no agents that cost anything yet); it is",
+    "heal_models": "the ini key heal_models is (there are no LLM agents yet); it is",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """Everything that the plugin needs to know about a run. Paths are absolute; None where not asked for."""
+
+    agent: str
+    rules: str
+    accept: str
+    second_look: bool
+    hypothesis: bool
+    reruns: bool
+    junit: str
+    guarded: bool
+    report: Path | None
+    html: Path | None
+    suggest: Path | None
+    record: Path | None
+    core: Config
+
+
+def resolve(config: pytest.Config, given: argparse.Namespace) -> Settings:
+    """The settings of this run. Raises ``pytest.UsageError`` for the first thing that is wrong."""
+
+    def value(name: str) -> Any:
+        return options.value(config, name, given)
+
+    _refuse_unavailable(config, given)
+    agent = options.agent_name(config, given)
+    runbooks = [_resolved(config, given, "heal_runbook", name) for name in value("heal_runbook")]
+    if agent == "runbook" and not runbooks:
+        raise pytest.UsageError("--heal=runbook needs a runbook: add --heal-runbook=FILE")
+    guarded = value("heal_guard") != "off"
+    return Settings(
+        agent=agent,
+        rules=value("heal_rules"),
+        accept=value("heal_accept"),
+        second_look=value("heal_second_look") == "on",
+        hypothesis=value("heal_hypothesis"),
+        reruns=value("heal_reruns"),
+        junit=value("heal_junit"),
+        guarded=guarded,
+        report=_file(config, given, "heal_report"),
+        html=_file(config, given, "heal_html"),
+        suggest=_file(config, given, "heal_suggest"),
+        record=_file(config, given, "heal_record"),
+        core=Config(
+            root=str(config.rootpath),
+            sources=[_source(config, given, text) for text in value("heal_source")],
+            agent=agent,
+            agent_options={"rules": value("heal_rules")},
+            runbook=_entries(runbooks),
+            intercept=value("heal_intercept"),
+            gate=guarded,
+            redact=value("heal_redact"),
+            trial=value("heal_trial"),
+            max_calls=_positive(value("heal_max_calls"), "--heal-max-calls"),
+            timeout=_limit(value("heal_timeout"), "--heal-timeout"),
+            cache_dir=_cache_dir(config),
+            journal=_text(_file(config, given, "heal_journal")),
+        ),
+    )
+
+
+def _refuse_unavailable(config: pytest.Config, given: argparse.Namespace) -> None:
+    for name, subject in NOT_AVAILABLE.items():
+        asked = options.value(config, name, given)
+        if asked and not (name == "heal_guard" and asked == "off"):
+            raise pytest.UsageError(f"{subject} not available in this version of pytest-heal; leave it out")
+    if options.value(config, "heal_protocol", given) == "paper":
+        raise pytest.UsageError("--heal-protocol=paper is not available in this version of pytest-heal; leave it out")
+
+
+def _positive(number: int, name: str) -> int:
+    if number < 1:
+        raise pytest.UsageError(f"{name}={number}: this must be at least 1")
+    return number
+
+
+def _limit(seconds: float, name: str) -> float | None:
+    if seconds < 0:
+        raise pytest.UsageError(f"{name}={seconds:g}: this must not be negative (0 means no limit)")
+    return float(seconds) or None
+
+
+def _base(config: pytest.Config, given: argparse.Namespace, name: str) -> Path:
+    """What a relative path means: the current folder on the command line, the ini file's folder in the ini file."""
+    if getattr(given, name, None) is not None or config.inipath is None:
+        return config.invocation_params.dir
+    return config.inipath.parent
+
+
+def _resolved(config: pytest.Config, given: argparse.Namespace, name: str, text: str) -> Path:
+    return Path(os.path.abspath(_base(config, given, name) / os.path.expanduser(os.path.expandvars(text))))
+
+
+def _file(config: pytest.Config, given: argparse.Namespace, name: str) -> Path | None:
+    text = options.value(config, name, given)
+    return _resolved(config, given, name, text) if text else None
+
+
+def _source(config: pytest.Config, given: argparse.Namespace, text: str) -> str:
+    path = _resolved(config, given, "heal_source", text)
+    if path.exists():
+        return str(path)
+    if all(part.isidentifier() for part in text.split(".")):
+        return text
+    raise pytest.UsageError(f"--heal-source={text}: neither an existing path nor the name of a package")
+
+
+def _entries(runbooks: list[Path]) -> list[dict[str, Any]]:
+    entries = []
+    for path in runbooks:
+        try:
+            entries += [dataclasses.asdict(entry) for entry in load_runbook(path)]
+        except SettingsError as error:
+            raise pytest.UsageError(f"--heal-runbook={path} is wrong:\n{error}") from error
+    return entries
+
+
+def _cache_dir(config: pytest.Config) -> str | None:
+    """Where instrumented bytecode is kept: in pytest's own cache folder, nowhere without it."""
+    if not config.pluginmanager.has_plugin("cacheprovider"):
+        return None
+    cache = pytest.Cache(pytest.Cache.cache_dir_from_config(config, _ispytest=True), config, _ispytest=True)
+    try:
+        return str(cache.mkdir("heal"))
+    except OSError:
+        return None  # a read-only tree; pytest itself warns about it
+
+
+def _text(path: Path | None) -> str | None:
+    return None if path is None else str(path)

@@ -1,0 +1,47 @@
+"""The sentences about crashes and totals that terminal, JUnit and page share. Imports nothing of ours."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+Record = dict[str, Any]
+
+
+def crash_line(crash: Record, root: Path | None = None) -> str:
+    """One line about one crash: where, error, what the heal changed, verdict, calls, cost."""
+    error = crash["error"] + (f": {_short(crash['message'])}" if crash["message"] else "")
+    where = f"{place(crash['file'], root)}:{crash['line']} in {crash['function']}"
+    calls = sum(action["kind"] in ("probe", "submit") for action in crash["actions"])
+    counted = f"{calls} call{'' if calls == 1 else 's'}, ${crash.get('cost_usd', 0.0):.2f}"
+    return f"{where}: {error} -> {_ending(crash)}; {counted}"
+
+
+def _ending(crash: Record) -> str:
+    heal = crash.get("heal")
+    if heal:
+        wrote = ", ".join(heal["wrote"]) or "nothing"
+        looked = ", second look" if crash.get("second_look") else ""
+        by = f" by {heal['by']}" if heal.get("by") else ""
+        return f"healed{by} (resume {heal['resume']}{looked}): wrote {wrote}; {heal['verdict']}"
+    reasons = [action for action in crash["actions"] if action["kind"] == "reraise"]
+    reason = (reasons[-1].get("error") or reasons[-1].get("code") or "") if reasons else ""
+    return "not healed" + (f": {_short(reason)}" if reason else "")
+
+
+def place(file: str, root: Path | None) -> str:
+    """The file as the user would name it: relative to ``root`` where it is inside."""
+    if root is not None and file.startswith(str(root) + os.sep):
+        return os.path.relpath(file, root)
+    return file
+
+
+def _short(text: str, limit: int = 120) -> str:
+    line = text.strip().splitlines()[0] if text.strip() else ""
+    return line if len(line) <= limit else line[: limit - 3] + "..."
+
+
+def plural(count: int, word: str) -> str:
+    """``1 heal``, ``2 heals``."""
+    return f"{count} {word}{'' if count == 1 else 's'}"
