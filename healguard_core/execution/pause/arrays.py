@@ -64,7 +64,7 @@ def _get(cls: type, name: str, value: object) -> Any:
 
 
 def _shape(value: object, ndarray: type) -> Tuple[int, ...]:
-    shape = _get(ndarray, "shape", value)  # type: Tuple[int, ...]
+    shape: Tuple[int, ...] = _get(ndarray, "shape", value)
     return shape
 
 
@@ -78,7 +78,7 @@ def _dtype(value: object, ndarray: type) -> str:
 
 def _array_part(value: object, ndarray: type, exact: bool, name: object = "") -> Part:
     size = int(_get(ndarray, "size", value))
-    elements = []  # type: List[Any]
+    elements: List[Any] = []
     if exact:  # a subclass may be a file that is mapped into memory, or hide some of its elements
         item = static.class_dict(ndarray)["item"]
         elements = [item(value, index) for index in range(min(size, MOST_ELEMENTS))]
@@ -159,7 +159,7 @@ def _series_view(series: object, title: str, ndarray: type) -> View:
 def _frame_view(frame: object, title: str, ndarray: type) -> View:
     manager = static.attribute(frame, "_mgr")
     columns, rows = (_index_part(axis, ndarray) for axis in _stored(manager, "axes"))
-    parts = []  # type: List[Tuple[int, Part]]
+    parts: List[Tuple[int, Part]] = []
     for block in _stored(manager, "blocks"):
         values = _stored(block, "values")
         for row, place in enumerate(_places(_stored(block, "_mgr_locs"), ndarray)):

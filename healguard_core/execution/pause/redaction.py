@@ -7,7 +7,7 @@ agent that cannot read them cannot heal.
 
 import re
 from math import log2
-from typing import Callable, Dict, Iterable, Match, Pattern, Tuple, Union
+from typing import Callable, Dict, FrozenSet, Match, Pattern, Tuple
 
 STRONG = 2
 """Secrecy of a name: whatever plain value stands there is withheld."""
@@ -18,9 +18,15 @@ OPEN = 0
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
-_STRONG_WORDS = frozenset(
+
+
+def _words(text: str) -> FrozenSet[str]:
+    return frozenset(text.split())
+
+
+_STRONG_WORDS = _words(
     "password passwd passphrase passcode pwd secret secrets authorization credential credentials creds apikey auth "
-    "passwords mfa otp totp cvv cvc ssn pin bearer".split()
+    "passwords mfa otp totp cvv cvc ssn pin bearer"
 )
 _STRONG_ENDINGS = ("password", "passwd", "passphrase", "apikey", "secretkey", "privatekey", "accesskey", "authtoken",
                    "accesstoken", "refreshtoken", "sessionid", "sessionkey")
@@ -34,15 +40,15 @@ _STRONG_PAIRS = frozenset(
         ("set", "cookie"),
         ("card", "number"),
     )
-    for first in firsts.split()
+    for first in _words(firsts)
 )
-_WEAK_WORDS = frozenset("token tokens session cookie cookies jwt csrf nonce salt".split())
-_ABOUT = frozenset(
+_WEAK_WORDS = _words("token tokens session cookie cookies jwt csrf nonce salt")
+_ABOUT = _words(
     "length len count size min max field fields form label url uri path file filename dir type types kind class cls "
     "policy required expires expiry expired timeout ttl age lifetime enabled disabled changed help regex pattern "
     "valid validator validators error errors func function callback factory handler backend hasher model view route "
     "endpoint name names header method scheme prefix suffix index idx position pos stream iter iterator list "
-    "tokenizer manager store engine maker domain flags mode".split()
+    "tokenizer manager store engine maker domain flags mode"
 )
 """Last words that make a name speak *about* a secret (``password_length``) rather than hold it."""
 _PATH = re.compile(r"(?:~?/|[A-Za-z]:[\\\\/])[\w.+@ -]+[/\\\\][\w.+@ /\\\\-]*$")
@@ -99,7 +105,8 @@ _KNOWN = [
     ("gitlab token", r"\bgl(?:pat|ptt|dt|rt|cbt)-[A-Za-z0-9_-]{16,}"),
     ("slack token", r"\bx(?:ox[abeoprs]|app)-[A-Za-z0-9-]{10,}"),
     ("slack webhook", r"\bhooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9/_-]+"),
-    ("api key", r"\b(?:sk|pk|rk)[-_](?:live|test|proj|ant|or|svcacct|admin)[-_][A-Za-z0-9_-]{8,}|\bsk-[A-Za-z0-9_-]{16,}"),
+    ("api key", r"\b(?:sk|pk|rk)[-_](?:live|test|proj|ant|or|svcacct|admin)[-_][A-Za-z0-9_-]{8,}"
+                r"|\bsk-[A-Za-z0-9_-]{16,}"),
     ("google key", r"\bAIza[A-Za-z0-9_-]{30,}|\bya29\.[A-Za-z0-9_-]{20,}|\bGOCSPX-[A-Za-z0-9_-]{20,}"),
     ("package index token", r"\bpypi-AgE[A-Za-z0-9_-]{16,}|\bnpm_[A-Za-z0-9]{30,}"),
     ("service token", r"\bhf_[A-Za-z0-9]{20,}|\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}|\bdop_v1_[a-f0-9]{32,}"
@@ -146,7 +153,7 @@ def looks_random(word: str) -> bool:
     """
     if not 20 <= len(word) <= _RANDOM_LONGEST or word.startswith(_CONTENT) or _DIGEST.match(word):
         return False
-    counts = {}  # type: Dict[str, int]
+    counts: Dict[str, int] = {}
     classes = set()
     switches = pairs = longest = 0
     previous, run = "", 0
@@ -179,8 +186,8 @@ _NAMED = re.compile(
 )
 _MARK = re.compile(r"<redacted: [a-z0-9 ]+>")
 _REFERENCE = re.compile(r"[A-Za-z_][\w]*(?:\.[A-Za-z_]\w*)*$")
-_ANNOTATION = frozenset(
-    "str bytes int float bool object any none true false optional null bearer basic digest token negotiate".split()
+_ANNOTATION = _words(
+    "str bytes int float bool object any none true false optional null bearer basic digest token negotiate"
 )
 
 
@@ -302,12 +309,3 @@ def redact_value(name: str, text: str) -> Tuple[str, int]:
     if redactor.withholds(name_secrecy(name), text):
         return redactor.withheld(kind_of_name(name)), 1
     return redactor.text(text), redactor.count
-
-
-def secrecy_of(names: Iterable[Union[str, bytes]]) -> int:
-    """The highest secrecy among ``names``."""
-    found = OPEN
-    for name in names:
-        spelled = name.decode("ascii", "replace") if isinstance(name, bytes) else name
-        found = max(found, name_secrecy(spelled))
-    return found

@@ -14,12 +14,12 @@ _type_qualname = type.__dict__["__qualname__"].__get__
 _type_module = type.__dict__["__module__"].__get__
 _type_dict = type.__dict__["__dict__"].__get__
 _type_flags = type.__dict__["__flags__"].__get__
-_BUILTIN_HOLDERS = {
-    id(cls): cls.__dict__["__dict__"].__get__ for cls in (BaseException, types.ModuleType, types.SimpleNamespace)
-}
+_HOLDERS: Tuple[Any, ...] = (BaseException, types.ModuleType, types.SimpleNamespace)
+_BUILTIN_HOLDERS = {id(cls): cls.__dict__["__dict__"].__get__ for cls in _HOLDERS}
 _HEAP_TYPE = 1 << 9
 
 _MISSING = object()
+_args_of = BaseException.__dict__["args"].__get__
 
 
 class _Plain:
@@ -54,7 +54,7 @@ def qualified_name(cls: type) -> str:
 
 def class_dict(cls: type) -> Mapping[str, Any]:
     """The names that the body of ``cls`` defined."""
-    found = _type_dict(cls)  # type: Mapping[str, Any]
+    found: Mapping[str, Any] = _type_dict(cls)
     return found
 
 
@@ -93,6 +93,18 @@ def instance_dict(value: object) -> Optional[Dict[Any, Any]]:
         return None
     found = plain(value)
     return found if derives(type(found), dict) else None
+
+
+def module_name(module: object) -> str:
+    """The ``__name__`` in a module's dictionary, "" when there is none."""
+    found = dict.get(instance_dict(module) or {}, "__name__")
+    return found if type(found) is str else ""
+
+
+def exception_args(error: BaseException) -> Tuple[Any, ...]:
+    """``error.args`` as stored by the interpreter."""
+    found = _args_of(error)
+    return found if type(found) is tuple else ()
 
 
 def slots(value: object) -> Iterator[Tuple[str, Any]]:
