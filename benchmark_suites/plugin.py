@@ -51,12 +51,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _switch_off(given: argparse.Namespace) -> str:
-    """Keep the plugin out of this process when a suite runs; the agent that was asked for."""
+    """Keep the plugin out of this process when a suite runs; the agent that was asked for.
+
+    The agent moves to an attribute of its own, which xdist carries to its workers with all the others.
+    """
     if not getattr(given, "suite", ""):
         return ""
-    agent: Any = getattr(given, "heal", None)
-    given.heal = "off"
-    return agent or ""
+    if not hasattr(given, "suite_agent"):
+        given.suite_agent = getattr(given, "heal", None) or ""
+        given.heal = "off"
+    return str(given.suite_agent)
 
 
 @pytest.hookimpl(tryfirst=True)

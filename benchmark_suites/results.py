@@ -1,4 +1,4 @@
-"""What running instances gave: one line of JSON per instance, appended as soon as it is known. Imports nothing of ours."""
+"""What running instances gave: a line of JSON each, appended as soon as it is known. Imports nothing of ours."""
 
 import dataclasses
 import json

@@ -55,7 +55,8 @@ def run(instance: Instance, setting: Setting, environments: Environments) -> Res
                 provision.install_plugin(environments, environment, instance.requirements_buggy)
                 _run_plugin(instance, setting, environment, work, result)
             else:
-                older_python.run(instance, setting.agent, setting.options, environment, work, result)
+                agent = "" if setting.agent == ORACLE else setting.agent
+                older_python.run(instance, agent, setting.options, environment, work, result)
     except EnvironmentUnavailable as problem:
         result.problem = str(problem)
     except subprocess.TimeoutExpired:

@@ -11,7 +11,7 @@ _OWN_LINES = "E   "  # how pytest marks the lines that show an exception
 
 
 def problems(instance: Instance, environments: Environments) -> list[str]:
-    """What differs from the record: the buggy release must fail as recorded, the fixed one must pass. Without healing."""
+    """What differs from the record: without healing the buggy release fails as recorded and the fixed one passes."""
     found = []
     for role in ("buggy", "fixed"):
         try:
@@ -21,8 +21,8 @@ def problems(instance: Instance, environments: Environments) -> list[str]:
             continue
         with tempfile.TemporaryDirectory(prefix="heal-verify-") as folder:
             lay_out(instance, Path(folder))
-            ran = run_in(Path(folder), [environment.python, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider",
-                                        instance.test.name])
+            ran = run_in(Path(folder), [environment.python, "-m", "pytest", "-q", "--tb=short",
+                                        "-p", "no:cacheprovider", instance.test.name])
         found += _as_recorded(instance, ran.returncode, ran.stdout) if role == "buggy" else _passes(
             ran.returncode, ran.stdout)
     return found
