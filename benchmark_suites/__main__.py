@@ -26,7 +26,8 @@ def _parser() -> argparse.ArgumentParser:
     listing.add_argument("--suite", choices=sorted(SUITES), help="list its instances")
     verifying = commands.add_parser("verify", help="check that buggy releases fail as recorded and fixed ones pass")
     verifying.add_argument("--suite", choices=sorted(SUITES), default="releases")
-    verifying.add_argument("--instances", metavar="GLOB", default="*", help="only those whose id matches")
+    verifying.add_argument("--instances", metavar="GLOB", default="*",
+                           help="only those whose id matches; several globs are separated by commas")
     verifying.add_argument("--heal-envs", metavar="DIR", help="where environments are kept")
     return parser
 

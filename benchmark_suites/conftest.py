@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -29,10 +28,10 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    wanted = parent.config.option.instances
-    if file_path.name != "instance.toml" or parent.config.option.suite != runner.SUITE:
+    option = parent.config.option
+    if file_path.name != "instance.toml" or option.suite != runner.SUITE:
         return None
-    if not fnmatch.fnmatchcase(file_path.parent.name, wanted):
+    if not instances.matches(file_path.parent.name, option.instances):
         return None
     return InstanceFile.from_parent(parent, path=file_path)
 

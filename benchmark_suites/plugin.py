@@ -26,7 +26,8 @@ agent_key = pytest.StashKey[str]()
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("heal suites", "benchmark suites of pytest-heal (pytest --pyargs benchmark_suites)")
     group.addoption("--suite", metavar="NAME", default="", help="run this suite: " + ", ".join(SUITES))
-    group.addoption("--instances", metavar="GLOB", default="*", help="only the instances whose id matches")
+    group.addoption("--instances", metavar="GLOB", default="*", help="only the instances whose id "
+                    "matches (several globs: separate them by commas)")
     group.addoption("--heal-results", metavar="DIR", default="heal-results", help="where results are kept; instances "
                     "that have one there are not run again (default: heal-results)")
     group.addoption("--heal-envs", metavar="DIR", default="", help="where the environments of instances are kept "

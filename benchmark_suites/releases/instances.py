@@ -92,8 +92,13 @@ def load(folder: Path) -> Instance:
     return instance
 
 
-def load_all(pattern: str = "*", root: Path = ROOT) -> Iterator[Instance]:
-    """The instances whose id matches the glob ``pattern``, by id."""
+def load_all(patterns: str = "*", root: Path = ROOT) -> Iterator[Instance]:
+    """The instances that ``patterns`` name, by id."""
     for folder in sorted(path.parent for path in root.glob("*/instance.toml")):
-        if fnmatch.fnmatchcase(folder.name, pattern):
+        if matches(folder.name, patterns):
             yield load(folder)
+
+
+def matches(id: str, patterns: str) -> bool:
+    """Whether one of the globs in ``patterns``, separated by commas, matches ``id``."""
+    return any(fnmatch.fnmatchcase(id, pattern.strip()) for pattern in patterns.split(","))
