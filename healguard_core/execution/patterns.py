@@ -93,7 +93,7 @@ def _same(pattern: Any, node: Any) -> bool:
             return isinstance(node, (ast.expr, ast.slice))
         if type(pattern) is not type(node):
             return False
-        if isinstance(pattern, ast.Call):
+        if isinstance(pattern, ast.Call) and isinstance(node, ast.Call):
             return _same_call(pattern, node)
         fields = _HEADERS.get(type(pattern).__name__, pattern._fields)
         return all(

@@ -101,7 +101,7 @@ class _Builder:
             return [self._element(child, (*where, index), inside) for index, child in enumerate(node.value)]
         if isinstance(node, yaml.ScalarNode) and node.style in ("|", ">"):
             self._document.blocks.add(where)
-        return self._scalars.construct_object(node)  # type: ignore[no-untyped-call]
+        return self._scalars.construct_object(node)
 
     def _element(self, node: yaml.Node, where: Where, inside: tuple[yaml.Node, ...]) -> Any:
         self._document.lines[where] = node.start_mark.line + 1
