@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional
 
 PLAIN, SIMPLE, COMPOUND = "plain", "simple", "compound"
 
-KINDS = {
+KINDS: Dict[str, str] = {
     # cannot raise
     "Pass": PLAIN, "Break": PLAIN, "Continue": PLAIN, "Global": PLAIN, "Nonlocal": PLAIN, "TypeAlias": PLAIN,
     # one piece
@@ -16,7 +16,7 @@ KINDS = {
     "If": COMPOUND, "For": COMPOUND, "AsyncFor": COMPOUND, "While": COMPOUND, "With": COMPOUND, "AsyncWith": COMPOUND,
     "Match": COMPOUND, "Try": COMPOUND, "TryStar": COMPOUND, "FunctionDef": COMPOUND, "AsyncFunctionDef": COMPOUND,
     "ClassDef": COMPOUND,
-}  # type: Dict[str, str]
+}
 """Every class of statement that Python 3.8 to 3.14 has. One that is missing here is left alone."""
 
 LAZY_ANNOTATIONS = sys.version_info >= (3, 14)
@@ -45,14 +45,14 @@ def annotated_can_raise(node: ast.AnnAssign, in_function: bool, lazy_annotations
     return not in_function and not lazy_annotations and _can_raise(node.annotation)
 
 
-def _can_raise(node: ast.expr) -> bool:
+def _can_raise(node: Any) -> bool:
     cls = node.__class__
     if cls is ast.Constant:
         return False
     if cls is ast.List or cls is ast.Tuple:
-        return bool(node.elts)  # type: ignore[attr-defined]
+        return bool(node.elts)
     if cls is ast.Dict:
-        return bool(node.keys)  # type: ignore[attr-defined]
+        return bool(node.keys)
     return True
 
 
@@ -96,25 +96,24 @@ def _annotations(function: Any) -> List[ast.expr]:
 def elifs(node: ast.If) -> List[ast.If]:
     """The ``elif`` branches of an ``if`` in order; ``else:`` with an ``if`` inside is none."""
     found = []
-    link = node
+    link: Any = node
     while len(link.orelse) == 1 and link.orelse[0].__class__ is ast.If and link.orelse[0].col_offset == node.col_offset:
-        link = link.orelse[0]  # type: ignore[assignment]
+        link = link.orelse[0]
         found.append(link)
     return found
 
 
-_FIRST_CHILD = {
+_FIRST_CHILD: Dict[Any, str] = {
     ast.Call: "func", ast.Attribute: "value", ast.Subscript: "value", ast.BinOp: "left", ast.Compare: "left",
     ast.IfExp: "test", ast.Starred: "value", ast.Await: "value", ast.YieldFrom: "value", ast.UnaryOp: "operand",
     ast.NamedExpr: "value", ast.FormattedValue: "value", ast.Yield: "value",
     ast.Assign: "value", ast.AugAssign: "target", ast.AnnAssign: "value", ast.Return: "value", ast.Expr: "value",
     ast.Raise: "exc", ast.Assert: "test", ast.If: "test", ast.While: "test", ast.For: "iter", ast.AsyncFor: "iter",
-}  # type: Dict[Any, str]
-_FIRST_OF = {
-    ast.BoolOp: "values", ast.JoinedStr: "values", ast.Tuple: "elts", ast.List: "elts", ast.Set: "elts",
-    ast.Dict: "keys", ast.With: "items", ast.AsyncWith: "items", ast.Delete: "targets",
+}
+_FIRST_OF: Dict[Any, str] = {
+    ast.BoolOp: "values", ast.JoinedStr: "values", ast.With: "items", ast.AsyncWith: "items", ast.Delete: "targets",
     ast.FunctionDef: "decorator_list", ast.AsyncFunctionDef: "decorator_list", ast.ClassDef: "decorator_list",
-}  # type: Dict[Any, str]
+}
 
 
 def first_line(statement: Any) -> int:
@@ -122,10 +121,10 @@ def first_line(statement: Any) -> int:
 
     Where this is not exact the cost is one line event more for a tracer.
     """
-    node = statement  # type: Any
+    node: Any = statement
     while True:
         cls = node.__class__
-        child = None  # type: Optional[Any]
+        child: Optional[Any] = None
         if cls in _FIRST_CHILD:
             child = getattr(node, _FIRST_CHILD[cls])
         elif cls in _FIRST_OF:
@@ -133,8 +132,37 @@ def first_line(statement: Any) -> int:
             child = children[0] if children else None
             if child.__class__ is ast.withitem:
                 child = child.context_expr
+        elif cls in _DISPLAYS:
+            child = _first_element(node)
         elif cls.__name__ == "Match":
             child = node.subject
         if child is None:
             return int(node.lineno)
         node = child
+
+
+_DISPLAYS = (ast.Tuple, ast.List, ast.Set, ast.Dict)
+_MANY = 30  # elements from which on the compiler starts with an empty container and adds to it
+_FOLDED = 3  # constant elements from which on it starts so, too
+
+
+def _first_element(display: Any) -> Optional[Any]:
+    """What is evaluated first in a tuple, list, set or dict; None for the container itself."""
+    if display.__class__ is ast.Dict:
+        keys = display.keys
+        if not keys or 2 * len(keys) > _MANY or keys[0] is None:
+            return None
+        values_first = len(keys) > 1 and all(_folds(key) for key in keys) and not LAZY_ANNOTATIONS
+        return display.values[0] if values_first else keys[0]
+    elements = display.elts
+    if not elements or len(elements) > _MANY:
+        return None
+    if (display.__class__ is ast.Tuple or len(elements) >= _FOLDED) and all(_folds(element) for element in elements):
+        return None
+    return elements[0]
+
+
+def _folds(node: Any) -> bool:
+    if node.__class__ is ast.Tuple:
+        return all(_folds(element) for element in node.elts)
+    return node.__class__ is ast.Constant

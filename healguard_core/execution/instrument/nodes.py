@@ -15,10 +15,10 @@ _SHARED = sys.version_info >= (3, 10)
 _NOWHERE = -1 if _SHARED else 0
 
 _LOAD = ast.Load()
-_NONE = []  # type: List[Any]
+_NONE: List[Any] = []
 
 Position = Tuple[int, int, Optional[int], Optional[int]]
-_NO_POSITION = (_NOWHERE, _NOWHERE, _NOWHERE, _NOWHERE)  # type: Position
+_NO_POSITION: Position = (_NOWHERE, _NOWHERE, _NOWHERE, _NOWHERE)
 
 
 def _new(cls: Any, position: Position, fields: Dict[str, Any]) -> Any:
@@ -43,27 +43,28 @@ def _call(name: str, args: List[ast.expr], position: Position = _NO_POSITION) ->
 
 
 _HEAL = _name(HEAL)
-_NUMBERS = []  # type: List[ast.expr]
+_NUMBERS: Dict[int, ast.expr] = {}
 
 
 def _number(value: int, position: Position) -> ast.expr:
     if not _SHARED:
         return _constant(value, position)
-    while value >= len(_NUMBERS):
-        _NUMBERS.append(_constant(len(_NUMBERS)))
-    return _NUMBERS[value]
+    node = _NUMBERS.get(value)
+    if node is None:
+        node = _NUMBERS[value] = _constant(value)
+    return node
 
 
 # What runs once a statement is healed: an instruction on line 0, so that a trace function gets a line event there
 # and can send the frame somewhere else.
-_LINE_ZERO = (0, 0, 0, 0)  # type: Position
-_HEALED = (
+_LINE_ZERO: Position = (0, 0, 0, 0)
+_HEALED: List[ast.stmt] = (
     [_new(ast.Pass, _LINE_ZERO, {})]
     if _SHARED
     else [_new(ast.Expr, _LINE_ZERO, {"value": _name(HEAL, _LINE_ZERO)})]
-)  # type: List[ast.stmt]
+)
 
-CLASS_NAMES = _new(ast.Global, _NO_POSITION, {"names": [HEAL, LEAVE, WAY, VALUE]})  # type: ast.stmt
+CLASS_NAMES: ast.stmt = _new(ast.Global, _NO_POSITION, {"names": [HEAL, LEAVE, WAY, VALUE]})
 """First statement of a class body, so that our names are never looked up in what ``__prepare__`` returned."""
 
 
@@ -73,17 +74,18 @@ def position_of(node: Any) -> Position:
 
 
 def with_handler(statement: ast.stmt, number: int, at: Any, line: int) -> ast.stmt:
-    """``try: statement`` / ``except @heal(number): pass``, the handler at the position of ``at``.
+    """``try: statement`` / ``except @heal(number): pass``, both at the position of ``at``.
 
-    ``line`` is where the statement's first instruction is, so that the ``try`` adds no line event of its own.
+    ``line`` is where its first instruction is. When that is another line than its first, everything new stands there,
+    so that no line is added to those that a tracer sees.
     """
-    position = position_of(at)
+    position = position_of(at) if line == at.lineno else (line, 0, line, 0)
     handler = _new(
         ast.ExceptHandler,
         position,
         {"type": _call(HEAL, [_number(number, position)], position), "name": None, "body": _HEALED},
     )
-    return _try([statement], [handler], position if line == position[0] else (line, 0, line, 0))
+    return _try([statement], [handler], position)
 
 
 def region(statements: List[ast.stmt], loop: bool, returns: str) -> ast.stmt:
@@ -97,7 +99,7 @@ def region(statements: List[ast.stmt], loop: bool, returns: str) -> ast.stmt:
     return _try(statements, _HANDLERS[key], _NO_POSITION)
 
 
-_HANDLERS = {}  # type: Dict[Tuple[bool, str], List[ast.ExceptHandler]]
+_HANDLERS: Dict[Tuple[bool, str], List[ast.ExceptHandler]] = {}
 
 
 def _try(body: List[ast.stmt], handlers: List[Any], position: Position) -> ast.stmt:
@@ -114,11 +116,11 @@ def _dispatch(loop: bool, returns: str, position: Position) -> List[ast.stmt]:
     """In a loop ``if @way() == CONTINUE: continue`` and the same for break, then what ``returns`` names:
     ``value``, ``bare`` (an async generator returns no value) or nothing.
     """
-    body = []  # type: List[ast.stmt]
+    body: List[ast.stmt] = []
     if loop:
         for way, cls in ((CONTINUE, ast.Continue), (BREAK, ast.Break)):
-            comparison = {"left": _call(WAY, [], position), "ops": [ast.Eq()], "comparators": [_constant(way, position)]}
-            test = _new(ast.Compare, position, comparison)
+            left, right = _call(WAY, [], position), _constant(way, position)
+            test = _new(ast.Compare, position, {"left": left, "ops": [ast.Eq()], "comparators": [right]})
             body.append(_new(ast.If, position, {"test": test, "body": [_new(cls, position, {})], "orelse": _NONE}))
     if returns:
         value = _call(VALUE, [], position) if returns == "value" else None

@@ -23,13 +23,13 @@ _HANDLER = 2
 
 
 class Rewritten:
-    """The result of `rewrite`: the instrumented ``tree``, and the table of its ``sites``, built when first asked for."""
+    """The result of `rewrite`: the instrumented ``tree`` and its ``sites``, a table that is built when asked for."""
 
     def __init__(self, tree: ast.Module, marks: List[Mark], source: str) -> None:
         self.tree = tree
         self._marks = marks
         self._source = source
-        self._sites = None  # type: Optional[Tuple[Site, ...]]
+        self._sites: Optional[Tuple[Site, ...]] = None
 
     @property
     def sites(self) -> Tuple[Site, ...]:
@@ -56,9 +56,8 @@ def sites_of(source: str, filename: str = "<unknown>") -> Tuple[Site, ...]:
 
 def _defers_annotations(tree: ast.Module) -> bool:
     for node in tree.body:
-        if node.__class__ is ast.ImportFrom and node.module == "__future__":  # type: ignore[attr-defined]
-            if any(alias.name == "annotations" for alias in node.names):  # type: ignore[attr-defined]
-                return True
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+            return any(alias.name == "annotations" for alias in node.names)
     return False
 
 
@@ -68,7 +67,7 @@ _Cost = Tuple[int, bool]
 
 class _Rewriter:
     def __init__(self, off: FrozenSet[int], lazy_annotations: bool) -> None:
-        self.marks = []  # type: List[Mark]
+        self.marks: List[Mark] = []
         self._off = off
         self._lazy_annotations = lazy_annotations
 
@@ -77,7 +76,7 @@ class _Rewriter:
     def statements(self, body: List[ast.stmt], block: Block) -> _Cost:
         """Rewrite the statements of one block in place."""
         height, exposed = 0, False
-        out = []  # type: List[ast.stmt]
+        out: List[ast.stmt] = []
         simple, compound = self._simple, self._compound
         for statement in body:
             kind = _KIND_OF.get(statement.__class__)
@@ -120,7 +119,7 @@ class _Rewriter:
             return 0, False
         bare = statement
         if kinds.LAZY_ANNOTATIONS and statement.__class__ is ast.AnnAssign:
-            bare = _without_annotation(statement, scope, out)  # type: ignore[arg-type]
+            bare = _without_annotation(statement, scope, out)
         self._wrap(bare, statement, "simple", block, out)
         return _HANDLER, block.can_leave()
 
@@ -170,7 +169,7 @@ class _Rewriter:
         return blocks + height, False
 
     def _match(self, node: Any, block: Block) -> _Cost:
-        cost = 0, False  # type: _Cost
+        cost: _Cost = 0, False
         for case in node.cases:
             cost = _both(cost, self.statements(case.body, block))
         return cost
@@ -238,16 +237,16 @@ class _Rewriter:
 
 
 _Inside = Callable[[_Rewriter, Any, Block], _Cost]
-_INSIDE = {
+_INSIDE: Dict[str, _Inside] = {
     "If": _Rewriter._if, "For": _Rewriter._loop, "AsyncFor": _Rewriter._loop, "While": _Rewriter._loop,
     "With": _Rewriter._with, "AsyncWith": _Rewriter._with, "Match": _Rewriter._match, "Try": _Rewriter._try,
     "TryStar": _Rewriter._try, "FunctionDef": _Rewriter._function, "AsyncFunctionDef": _Rewriter._function,
     "ClassDef": _Rewriter._class,
-}  # type: Dict[str, _Inside]
+}
 
-_KIND_OF = {
+_KIND_OF: Dict[Any, str] = {
     getattr(ast, name): kind for name, kind in kinds.KINDS.items() if hasattr(ast, name)
-}  # type: Dict[Any, str]
+}
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -260,7 +259,7 @@ def _may_guard(node: ast.Try) -> bool:
 
 
 def _is_docstring(body: List[ast.stmt]) -> bool:
-    first = body[0]  # type: Any
+    first: Any = body[0]
     return (
         first.__class__ is ast.Expr
         and first.value.__class__ is ast.Constant
@@ -286,7 +285,7 @@ def _returns(function: Any) -> str:
 
 
 def _yields(function: Any) -> bool:
-    waiting = list(function.body)  # type: List[Any]
+    waiting: List[Any] = list(function.body)
     while waiting:
         node = waiting.pop()
         if isinstance(node, (ast.Yield, ast.YieldFrom)):

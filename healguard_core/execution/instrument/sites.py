@@ -14,7 +14,7 @@ class Site(NamedTuple):
     - ``node``: class name of the statement's `ast` node; ``qualname``: as in ``function.__qualname__``, "" at module
       level.
     - ``leaves``: which of ``return``, ``continue`` and ``break`` can be reached from here.
-    - ``can_retry`` and ``retry_reason``: whether a jump to ``retry_line`` starts just this statement again, and why not.
+    - ``can_retry`` and ``retry_reason``: whether a jump to ``retry_line`` starts just this statement again; why not.
     - ``skips``: first and last line of the body that going on with the next statement would leave out.
     - ``guarded``: the only statement of a ``try`` whose handlers are asked before this site is.
     - ``is_return`` and ``has_yield``: it is a ``return``; it contains a ``yield`` or ``await`` of its own scope.
@@ -43,7 +43,7 @@ def innermost(sites: Sequence[Site], line: int, column: Optional[int] = None) ->
 
     Decorators count as part of what they decorate. None where no site covers the position.
     """
-    found = None  # type: Optional[Site]
+    found: Optional[Site] = None
     for site in sites:
         if not _covers(site, line, column):
             continue

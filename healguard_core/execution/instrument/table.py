@@ -128,7 +128,7 @@ def _suspends(statement: Any) -> bool:
     """Whether ``statement`` itself (not a body inside of it) has a ``yield`` or ``await`` of its own scope."""
     if statement.__class__.__name__ in ("AsyncFor", "AsyncWith"):
         return True
-    waiting = [child for child in ast.iter_child_nodes(statement) if not isinstance(child, _BODIES)]  # type: List[Any]
+    waiting: List[Any] = [child for child in ast.iter_child_nodes(statement) if not isinstance(child, _BODIES)]
     while waiting:
         node = waiting.pop()
         if isinstance(node, (ast.Yield, ast.YieldFrom, ast.Await)):
