@@ -77,10 +77,11 @@ class Agents:
         if os.environ.get("CI"):
             raise pytest.UsageError(f"{asked_by}: nobody can answer in CI (the variable CI is set); use another agent")
 
-    def close(self) -> None:
-        """The run is over."""
+    def close(self, but: Agent | None) -> None:
+        """The run is over. ``but`` is closed by the engine."""
         for agent in self._made.values():
-            agent.close()
+            if agent is not but:
+                agent.close()
 
 
 def is_worker(config: pytest.Config) -> bool:

@@ -44,6 +44,6 @@ class TestRecord:
         """How many heals were applied."""
         return sum(type(event).__name__ == "Healed" for event in self.events)
 
-    def protect(self, *operations: object, **keys: object) -> NoReturn:
+    def protect(self, *operations: object, **keys: object) -> NoReturn:  # noqa: ARG002
         """Declare extra protected operations for this test; needs HealGuard, which this version does not have."""
         raise pytest.UsageError("heal.protect() is not available in this version of pytest-heal: it needs HealGuard")

@@ -7,7 +7,7 @@ import argparse
 import pytest
 
 from healguard_core.execution.engine import Engine
-from healguard_core.protocol import Crashed, CrashContext, Event, Noticed
+from healguard_core.protocol import CrashContext, Crashed, Event, Noticed
 from pytest_heal import categories
 from pytest_heal.agents import Agents, is_worker
 from pytest_heal.attempt import ATTEMPT
@@ -45,7 +45,7 @@ class Run:
     def stop(self) -> None:
         """Undo `start`."""
         self.engine.stop(self.exit_code)
-        self.agents.close()
+        self.agents.close(but=self.engine.agent)
 
 
 RUN = pytest.StashKey[Run]()

@@ -56,7 +56,7 @@ def _arguments(item: pytest.Item, mark: pytest.Mark) -> dict[str, Any]:
     where = f"{item.nodeid}: @pytest.mark.heal"
     if len(mark.args) > 1:
         raise pytest.UsageError(f"{where} takes one positional argument (True or False), got {mark.args!r}")
-    asked = dict(zip(("enabled",), mark.args, strict=False)) | mark.kwargs
+    asked: dict[str, Any] = {**dict(zip(("enabled",), mark.args, strict=False)), **mark.kwargs}
     for name in asked:
         if name not in _WORDS:
             raise pytest.UsageError(f"{where} does not know {name!r}; use {', '.join(_WORDS)}")
@@ -86,24 +86,15 @@ def expected(item: pytest.Item) -> Types:
     xfailed = item.stash.get(xfailed_key, None)
     if xfailed is None or item.config.option.runxfail:
         return ()
-    raises = xfailed.raises
-    types = raises if isinstance(raises, tuple) else (raises,)
-    if all(isinstance(type_, type) for type_ in types):
-        return types
-    matcher = getattr(raises, "expected_exceptions", None)  # pytest.RaisesExc; a RaisesGroup may hold anything
-    return matcher if isinstance(matcher, tuple) and matcher and all(isinstance(t, type) for t in matcher) else (
-        BaseException,
-    )
+    raises: Any = xfailed.raises
+    for types in (raises, getattr(raises, "expected_exceptions", None)):  # the latter of pytest.RaisesExc
+        named = types if isinstance(types, tuple) else (types,)
+        if named and all(isinstance(type_, type) for type_ in named):
+            return named
+    return (BaseException,)  # no `raises`, or a RaisesGroup, which may hold anything
 
 
 def _unittest_expects(item: pytest.Item) -> bool:
     name = "__unittest_expecting_failure__"
     owner = getattr(item, "cls", None)
     return bool(getattr(getattr(item, "obj", None), name, False) or getattr(owner, name, False))
-
-
-def validate(items: list[pytest.Item], settings: Settings) -> list[tuple[pytest.Item, Plan]]:
-    """Read the marks of all ``items``. Raises ``pytest.UsageError`` for the first wrong one."""
-    return [(item, plan_of(item, settings)) for item in items]
-
-

@@ -5,6 +5,8 @@ Reports are logged after teardown, so that a test is in exactly one category. Im
 
 from __future__ import annotations
 
+import functools
+import inspect
 from typing import Any
 
 import pytest
@@ -14,6 +16,10 @@ from pytest_heal.attempt import ATTEMPT
 from pytest_heal.lifecycle import Run
 from pytest_heal.marks import plan_of
 from pytest_heal.phases import LOOK_AGAIN
+
+_show: Any = show_test_item
+if "add_space" in inspect.signature(show_test_item).parameters:  # pytest 9.1 and newer
+    _show = functools.partial(show_test_item, add_space=True)
 
 
 class Protocol:
@@ -66,7 +72,7 @@ class _Test:
         if not setup.passed:
             return
         if getattr(option, "setupshow", False):
-            show_test_item(item)
+            _show(item)
         if not getattr(option, "setuponly", False):
             self._pending.append(call_and_report(item, "call", log=False))
 

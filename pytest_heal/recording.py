@@ -14,7 +14,7 @@ def record_heals(path: Path, marks: Iterable[Record]) -> list[Record]:
     """Add every applied heal to the runbook ``path``; return notices about those that cannot be."""
     entries, notices = [], []
     for crashed, healed in applied_heals(marks):
-        function = healed.function if healed.frame else ""
+        function = str(getattr(healed, "function", "")) if healed.frame else ""
         if healed.frame and not function:
             notices.append({
                 "code": "not-recorded",

@@ -83,8 +83,11 @@ class Results:
     def pytest_sessionfinish(self, exitstatus: int) -> None:
         """Write the run's files, also when the run was interrupted."""
         run = self._run
+        run.exit_code = int(exitstatus)
         run.take("")
         self._merge(run.collected, run.notices)
+        if run.engine.journal.problem:
+            self.notices.append({"code": "journal", "message": run.engine.journal.problem, "where": ""})
         run.collected, run.notices = [], []
         settings = run.settings
         if settings.report is not None:
@@ -113,7 +116,8 @@ class Results:
 
 def shown(results: Results) -> list[tuple[Record, Record]]:
     """Every test or module that crashed: its mark and its row of the report."""
-    return [(mark, results.tests.get(nodeid, mark["record"])) for nodeid, mark in results.marks.items()]
+    rows = results.tests
+    return [(mark, rows[nodeid] if nodeid in rows else mark["record"]) for nodeid, mark in results.marks.items()]
 
 
 def not_accepted(marks: dict[str, Record]) -> list[str]:

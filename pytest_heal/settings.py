@@ -55,6 +55,9 @@ def resolve(config: pytest.Config, given: argparse.Namespace) -> Settings:
     if agent == "runbook" and not runbooks:
         raise pytest.UsageError("--heal=runbook needs a runbook: add --heal-runbook=FILE")
     guarded = value("heal_guard") != "off"
+    record = _file(config, given, "heal_record")
+    if record is not None and record.exists() and record.stat().st_size:
+        _entries("--heal-record", [record], gate=False)  # it will be added to
     return Settings(
         agent=agent,
         rules=value("heal_rules"),
@@ -67,13 +70,13 @@ def resolve(config: pytest.Config, given: argparse.Namespace) -> Settings:
         report=_file(config, given, "heal_report"),
         html=_file(config, given, "heal_html"),
         suggest=_file(config, given, "heal_suggest"),
-        record=_file(config, given, "heal_record"),
+        record=record,
         core=Config(
             root=str(config.rootpath),
             sources=[_source(config, given, text) for text in value("heal_source")],
             agent=agent,
             agent_options={"rules": value("heal_rules")},
-            runbook=_entries(runbooks),
+            runbook=_entries("--heal-runbook", runbooks, guarded),
             intercept=value("heal_intercept"),
             gate=guarded,
             redact=value("heal_redact"),
@@ -132,14 +135,11 @@ def _source(config: pytest.Config, given: argparse.Namespace, text: str) -> str:
     raise pytest.UsageError(f"--heal-source={text}: neither an existing path nor the name of a package")
 
 
-def _entries(runbooks: list[Path]) -> list[dict[str, Any]]:
-    entries = []
-    for path in runbooks:
-        try:
-            entries += [dataclasses.asdict(entry) for entry in load_runbook(path)]
-        except SettingsError as error:
-            raise pytest.UsageError(f"--heal-runbook={path} is wrong:\n{error}") from error
-    return entries
+def _entries(option: str, runbooks: list[Path], gate: bool) -> list[dict[str, Any]]:
+    try:
+        return [dataclasses.asdict(entry) for entry in load_runbook(runbooks, gate=gate)]
+    except SettingsError as error:
+        raise pytest.UsageError(f"{option} is wrong:\n{error}") from error
 
 
 def _cache_dir(config: pytest.Config) -> str | None:

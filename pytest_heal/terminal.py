@@ -8,8 +8,6 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-import pytest
-
 from pytest_heal.categories import CATEGORIES, accepted, heal_of
 from pytest_heal.lifecycle import Run, setting_lines
 from pytest_heal.records import Record
@@ -108,7 +106,8 @@ class Terminal:
             where = place(notice["where"], self._root)
             reporter.write_line(f"note: {where}{': ' if where else ''}{_first(notice['message'])}")
         if len(self._results.notices) > _NOTICES:
-            reporter.write_line(f"note: {len(self._results.notices) - _NOTICES} more; see --heal-report or --heal-journal")
+            more = len(self._results.notices) - _NOTICES
+            reporter.write_line(f"note: {more} more; see --heal-report or --heal-journal")
         self._write_verdict(refused)
 
     def _write_test(self, mark: Record, row: Record) -> None:

@@ -14,20 +14,18 @@ def crash_line(crash: Record, root: Path | None = None) -> str:
     error = crash["error"] + (f": {_short(crash['message'])}" if crash["message"] else "")
     where = f"{place(crash['file'], root)}:{crash['line']} in {crash['function']}"
     calls = sum(action["kind"] in ("probe", "submit") for action in crash["actions"])
-    counted = f"{calls} call{'' if calls == 1 else 's'}, ${crash.get('cost_usd', 0.0):.2f}"
-    return f"{where}: {error} -> {_ending(crash)}; {counted}"
+    return f"{where}: {error} -> {_ending(crash)}; {plural(calls, 'call')}, ${crash.get('cost_usd', 0.0):.2f}"
 
 
 def _ending(crash: Record) -> str:
     heal = crash.get("heal")
-    if heal:
-        wrote = ", ".join(heal["wrote"]) or "nothing"
-        looked = ", second look" if crash.get("second_look") else ""
-        by = f" by {heal['by']}" if heal.get("by") else ""
-        return f"healed{by} (resume {heal['resume']}{looked}): wrote {wrote}; {heal['verdict']}"
-    reasons = [action for action in crash["actions"] if action["kind"] == "reraise"]
-    reason = (reasons[-1].get("error") or reasons[-1].get("code") or "") if reasons else ""
-    return "not healed" + (f": {_short(reason)}" if reason else "")
+    by = f" by {crash['by']}" if crash.get("by") else ""
+    if not heal:
+        reason = _short(crash.get("reason") or "")
+        return f"not healed{by}" + (f" ({reason})" if reason else "")
+    wrote = ", ".join(heal["wrote"]) or "nothing"
+    looked = ", second look" if crash.get("second_look") else ""
+    return f"healed{by} (resume {heal['resume']}{looked}), wrote {wrote}, {heal['verdict']}"
 
 
 def place(file: str, root: Path | None) -> str:
