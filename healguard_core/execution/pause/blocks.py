@@ -1,0 +1,168 @@
+"""Whether an exception leaves one frame: its ``try`` and ``with`` blocks, from the inside out. Standard library only."""
+
+import ast
+import builtins
+from types import FrameType
+from typing import Any, List, Optional
+
+from . import handlers, layout, lexical, names, withs
+from .handlers import Body
+from .names import Names
+from .passage import Passage, passes, swallows, unsure
+
+_STAR = getattr(ast, "TryStar", None)
+_GROUP = getattr(builtins, "BaseExceptionGroup", None)
+_GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80 | 0x100, 0x200
+
+
+def through(frame: FrameType, cls: Optional[type]) -> Passage:
+    """What becomes of an exception of class ``cls`` that is raised at the frame's current instruction."""
+    place = lexical.place(frame)
+    if place.blocks is None:
+        result = _without_source(frame, cls)
+    elif place.blocks:
+        result = _through_blocks(frame, place, cls)
+    else:
+        result = passes(cls)
+    if result.way == "passes" and result.cls is not None:
+        return passes(_leaving(frame.f_code.co_flags, result.cls))
+    return result
+
+
+def _leaving(flags: int, cls: type) -> type:
+    """Generators turn a StopIteration that leaves them into a RuntimeError."""
+    if flags & (_GENERATOR | _COROUTINE | _ASYNC_GENERATOR) and names.derives(cls, StopIteration):
+        return RuntimeError
+    if flags & _ASYNC_GENERATOR and names.derives(cls, StopAsyncIteration):
+        return RuntimeError
+    return cls
+
+
+def _through_blocks(frame: FrameType, place: lexical.Place, cls: Optional[type]) -> Passage:
+    here = names.of_frame(frame)
+    shift = place.scope.shift if place.scope is not None else 0
+    exits = _exits(place)
+    result = passes(cls)
+    for block in place.blocks or ():
+        if block.part == "item":
+            handler = exits.pop(0) if exits else None
+            result = _through_with(frame, block, handler, here, result.cls)
+        else:
+            result = _through_try(frame, block, here, result.cls, shift)
+        if result.way != "passes":
+            return result
+    return result
+
+
+def _exits(place: lexical.Place) -> List[layout.Handler]:
+    """The bytecode handlers of the frame's with blocks, if they agree with the source."""
+    count = sum(1 for block in place.blocks or () if block.part == "item")
+    return list(place.withs) if len(place.withs) == count and layout.slots_readable() else []
+
+
+# --------------------------------------------------------------------------- try
+
+
+def _through_try(frame: FrameType, block: lexical.Block, here: Names, cls: Optional[type], shift: int) -> Passage:
+    result = passes(cls)
+    if block.part == "body":
+        if _STAR is not None and type(block.node) is _STAR:
+            result = _star(frame, block.node, here, cls, shift)
+        else:
+            result = _clauses(frame, block.node, here, cls, shift)
+    if not block.node.finalbody or result.way == "unsure":
+        return result
+    final = _finally(frame, block.node, here, result.cls, shift)
+    return final if result.way == "passes" or final.way != "passes" else result
+
+
+def _clauses(frame: FrameType, node: Any, here: Names, cls: Optional[type], shift: int) -> Passage:
+    for clause in node.handlers:
+        at = lexical.where(frame.f_code, clause.lineno + shift)
+        caught = True if clause.type is None else names.matches(cls, names.evaluate(clause.type, here))
+        if caught is None:
+            return unsure("whether the except at {} catches it is not known".format(at))
+        if caught:
+            ends = handlers.handler_ends(clause, here, cls)
+            return _ending(ends, cls, _said(clause, cls, at), "the except at {}".format(at))
+    return passes(cls)
+
+
+def _said(clause: Any, cls: Optional[type], at: str) -> str:
+    if clause.type is None:
+        return "except at {} catches it".format(at)
+    kind = clause.type
+    name = getattr(kind, "id", getattr(kind, "attr", "")) or (cls.__name__ if cls is not None else "")
+    return "except {} at {} catches it".format(name, at)
+
+
+def _star(frame: FrameType, node: Any, here: Names, cls: Optional[type], shift: int) -> Passage:
+    at = lexical.where(frame.f_code, node.lineno + shift)
+    if cls is None or (_GROUP is not None and names.derives(cls, _GROUP)):
+        return unsure("the except* at {} may take a part of the group".format(at))
+    result = _clauses(frame, node, here, cls, shift)
+    if result.way == "passes" and result.cls is cls:
+        matched = [names.matches(cls, names.evaluate(clause.type, here)) for clause in node.handlers]
+        if any(matched):  # raised again inside except*: as itself or in a group
+            return unsure("the except* at {} raises it again".format(at))
+    return result if result.cls is cls or result.way != "passes" else passes(None)
+
+
+def _finally(frame: FrameType, node: Any, here: Names, cls: Optional[type], shift: int) -> Passage:
+    at = lexical.where(frame.f_code, node.finalbody[0].lineno + shift)
+    changed = lexical.stored_names(node.finalbody)
+    ends = handlers.flow(node.finalbody, Body(here.within(changed, {}), None))
+    ends = {handlers.SAME if end == handlers.NEXT else end for end in ends}
+    if handlers.UNSURE in ends:
+        return unsure("the finally at {} may end differently".format(at))
+    return _ending(ends, cls, "the finally at {} ends it".format(at), "the finally at {}".format(at))
+
+
+def _ending(ends: handlers.Ends, cls: Optional[type], said: str, what: str) -> Passage:
+    if handlers.leaves(ends):
+        return swallows(said)
+    if not handlers.raises(ends):
+        return unsure("{} only sometimes lets it go on".format(what))
+    classes = {cls if end.way == "same" else end.cls for end in ends}
+    return passes(classes.pop() if len(classes) == 1 else None)
+
+
+# --------------------------------------------------------------------------- with
+
+
+def _through_with(frame: FrameType, block: lexical.Block, handler: Optional[layout.Handler], here: Names,
+                  cls: Optional[type]) -> Passage:
+    item = block.node.items[block.index]
+    if handler is not None:
+        owner, function = layout.exit_callable(frame, handler)
+        return withs.exit_passage(owner, function, cls, through)
+    return withs.static_passage(item, here, cls)
+
+
+def _without_source(frame: FrameType, cls: Optional[type]) -> Passage:
+    """What bytecode alone says: only ``finally`` and known with blocks are followed."""
+    result = passes(cls)
+    for handler in layout.handlers(frame.f_code, frame.f_lasti):
+        if handler.kind == "except":
+            return _except_without_source(frame, handler, result)
+        if handler.kind == "with":
+            if not layout.slots_readable():
+                return unsure("a with block without source may end it")
+            owner, function = layout.exit_callable(frame, handler)
+            result = withs.exit_passage(owner, function, result.cls, through)
+        elif not layout.only_reraises(frame.f_code, handler):
+            return unsure("a finally without source may end it")
+        if result.way != "passes":
+            return result
+    if not layout.HAS_TABLES and frame.f_code.co_name not in ("<lambda>", "<genexpr>"):
+        if layout.sets_up_blocks(frame.f_code):
+            return unsure("the source of {} is not known".format(frame.f_code.co_name))
+    return result
+
+
+def _except_without_source(frame: FrameType, handler: layout.Handler, result: Passage) -> Passage:
+    tested = layout.only_clause(frame.f_code, handler)
+    caught = None if tested is None else names.matches(result.cls, names.of_frame(frame).get(tested))
+    if caught is False:
+        return passes(result.cls)
+    return unsure("an except clause without source ({}) may end it".format(frame.f_code.co_name))

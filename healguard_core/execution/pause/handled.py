@@ -1,0 +1,181 @@
+"""Would anyone up the stack handle this exception? Standard library only.
+
+The walk goes from the crashed frame outward, and asks at each frame its blocks (`blocks`), between frames the C code
+that called (`callers`), and at known frames the tables (`catchers`). It runs no code of the program, and keeps
+no frame and no exception. Three answers: what is not certain is ``undecided``, with the reason.
+"""
+
+from types import FrameType
+from typing import Any, Dict, NamedTuple, Optional, Sequence, Union
+
+from . import blocks, callers, catchers, layout, lexical, names, transports
+from .passage import Passage, passes
+
+HANDLED, UNHANDLED, UNDECIDED = "handled", "unhandled", "undecided"
+_MAX_FRAMES = 100000
+
+
+class Decision(NamedTuple):
+    """``answer``: handled, unhandled or undecided. ``why``: a sentence for people. ``where``: the deciding frame."""
+
+    answer: str
+    why: str
+    where: str
+
+
+class Decider:
+    """Decides for one process. Remembers what it read about code, never about values.
+
+    ``catchers`` are further transparent catchers and ``boundaries`` further functions that record a test's outcome,
+    both as ``module:qualname`` (see `catchers`).
+    """
+
+    def __init__(self, catchers: Sequence[str] = (), boundaries: Sequence[str] = ()) -> None:
+        self._known = _Known(catchers, boundaries)
+        self.counters = {"decisions": 0, "failures": 0, HANDLED: 0, UNHANDLED: 0, UNDECIDED: 0}  # type: Dict[str, int]
+
+    def decide(self, exc: BaseException, frame: FrameType) -> Decision:
+        """Whether somebody between ``frame`` and the outcome would handle ``exc``, just raised or caught in ``frame``.
+
+        Never raises: a failure of the decision itself is an undecided answer that says so.
+        """
+        self.counters["decisions"] += 1
+        try:
+            decision = self._walk(type(exc), frame)
+        except Exception as failure:  # noqa: BLE001 - whatever is wrong here must not become the program's problem
+            self.counters["failures"] += 1
+            decision = Decision(UNDECIDED, "the decision failed: {}".format(_place_of(failure)), "")
+        self.counters[decision.answer] += 1
+        return decision
+
+    def _walk(self, cls: Optional[type], start: FrameType) -> Decision:
+        frame = start  # type: FrameType
+        result = blocks.through(frame, cls)
+        for _ in range(_MAX_FRAMES):
+            if result.way != "passes":
+                return _stopped(result, frame)
+            back = frame.f_back
+            if back is None:
+                return _ended(frame)
+            step = self._step(frame, back, result.cls)
+            if isinstance(step, Decision):
+                return step
+            if isinstance(step, transports.Landing):
+                back, step = step.frame, passes(step.cls)
+            frame, result = back, step
+        return Decision(UNDECIDED, "the stack is too deep", _named(frame))
+
+    def _step(self, frame: FrameType, back: FrameType, cls: Optional[type]) -> Union[
+            Decision, transports.Landing, Passage]:
+        """From ``frame`` into and through its caller ``back``."""
+        role = self._known.role(back)
+        if role == catchers.OUTCOME:
+            return _outcome(back, cls)
+        if role == catchers.STORE or transports.starts_task(frame, back):
+            landing = transports.landing(frame, back, cls, blocks.through)
+            return landing if isinstance(landing, transports.Landing) else _stopped(landing, back)
+        crossed = callers.crossing(frame, back, cls)
+        if crossed.way != "passes":
+            return _stopped(crossed, back)
+        if role == catchers.OPEN:
+            return crossed
+        return blocks.through(back, crossed.cls)
+
+
+_Known = catchers.Known  # the parameter of the same name hides the module in Decider.__init__
+
+
+def _stopped(result: Passage, frame: FrameType) -> Decision:
+    if result.way == "swallows":
+        return Decision(HANDLED, result.why, _named(frame))
+    if result.way == "reaches":
+        return Decision(UNHANDLED, "nothing handles it before {}".format(result.why), _named(frame))
+    return Decision(UNDECIDED, result.why, _named(frame))
+
+
+def _ended(frame: FrameType) -> Decision:
+    if transports.greenlet_above():
+        return Decision(UNDECIDED, "a greenlet hands it to its parent", _named(frame))
+    return Decision(UNHANDLED, "nothing up to the start of the program handles it", _named(frame))
+
+
+def _outcome(frame: FrameType, cls: Optional[type]) -> Union[Decision, Passage]:
+    """At a function that records an outcome: some expect the exception, one is called by tests, too."""
+    name = frame.f_code.co_name
+    if name == "_callTestMethod" and _expects_failure(frame):
+        return Decision(HANDLED, "the test is marked as an expected failure", _named(frame))
+    if name == "__run":
+        wanted = names.attribute(names.local_value(frame, "example"), "exc_msg")
+        if wanted is not None and wanted is not names.UNKNOWN:
+            return Decision(HANDLED, "the doctest example expects a traceback", _named(frame))
+    if name == "call_fixture_func":
+        asking = _asked_by_test(frame)
+        if asking is not None:
+            return transports.Landing(asking, cls)  # type: ignore[return-value]
+    return Decision(UNHANDLED, "nothing up to {} handles it".format(_test_name(frame)), _named(frame))
+
+
+def _expects_failure(frame: FrameType) -> bool:
+    method = names.local_value(frame, "method")
+    function = getattr(method, "__func__", method) if type(method).__name__ == "method" else method
+    for value in (function, names.local_value(frame, "self")):
+        if names.attribute(value, "__unittest_expecting_failure__") is True:
+            return True
+    return False
+
+
+def _asked_by_test(frame: Optional[FrameType]) -> Optional[FrameType]:
+    """The frame of ``request.getfixturevalue`` if a test or fixture, rather than pytest, asked for the fixture."""
+    while frame is not None and frame.f_back is not None:
+        if frame.f_code.co_name == "getfixturevalue" and _module(frame) == "_pytest.fixtures":
+            return frame if not _module(frame.f_back).startswith("_pytest.") else None
+        frame = frame.f_back
+    return None
+
+
+def _module(frame: FrameType) -> str:
+    name = dict.get(frame.f_globals, "__name__")
+    return name if type(name) is str else ""
+
+
+def _test_name(frame: FrameType) -> str:
+    item = names.local_value(frame, "pyfuncitem")
+    name = names.attribute(item, "name") if item is not names.UNKNOWN else names.UNKNOWN
+    return name if type(name) is str else "the outcome in {}".format(frame.f_code.co_name)
+
+
+def _named(frame: FrameType) -> str:
+    return lexical.where(frame.f_code, frame.f_lineno or 0)
+
+
+def _place_of(failure: BaseException) -> str:
+    """Class and place of an error of ours, without its message (which may hold the program's values)."""
+    trace = failure.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = "" if trace is None else " at " + lexical.where(trace.tb_frame.f_code, trace.tb_lineno)
+    return type(failure).__name__ + place
+
+
+def thrown_in(exc: BaseException, frame: FrameType, _getattribute: Any = BaseException.__getattribute__) -> bool:
+    """Whether ``exc`` was thrown into the frame from outside, rather than raised by what the frame did.
+
+    True for ``generator.throw`` (a ``@contextmanager``'s body failed) and for an exception that a frame further out,
+    still running, has already had in its hands.
+    """
+    trace = _getattribute(exc, "__traceback__")
+    if trace is None:
+        return False
+    outer = set()
+    back = frame.f_back
+    while back is not None:
+        outer.add(id(back))
+        back = back.f_back
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if id(trace.tb_frame) in outer:
+            return True
+        if code.co_flags & 0x220 and layout.at_plain_yield(code, trace.tb_lasti):
+            return True
+        trace = trace.tb_next
+    return False

@@ -1,0 +1,365 @@
+"""What an expression means in a frame, found out without running any code of the program. Standard library only.
+
+Names are looked up where Python would look them up; attributes only where reading them is a plain dictionary
+access. Whatever would call something (a property, a module's ``__getattr__``, a function) is `UNKNOWN`.
+"""
+
+import ast
+import builtins
+import types
+from typing import Any, Callable, Dict, FrozenSet, Mapping, Optional, Tuple
+
+from . import layout
+
+UNKNOWN = object()
+"""The value of everything that cannot be known without running code."""
+
+_CO_OPTIMIZED = 0x1
+_PLAIN = (bool, int, float, str, bytes, type(None), tuple)
+_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType)
+
+
+class Flying:
+    """Stands for the exception in flight where an expression names it. ``cls`` is its class, if known."""
+
+    def __init__(self, cls: Optional[type]) -> None:
+        self.cls = cls
+
+
+class Names:
+    """A name's value seen from one place in the program. ``changed``: names that get a new value before use."""
+
+    def __init__(self, lookup: Callable[[str], Any], changed: FrozenSet[str] = frozenset(),
+                 known: Optional[Mapping[str, Any]] = None) -> None:
+        self._lookup = lookup
+        self._changed = changed
+        self._known = known or {}
+
+    def get(self, name: str) -> Any:
+        """The value of ``name``, or `UNKNOWN`."""
+        if name in self._known:
+            return self._known[name]
+        if name in self._changed:
+            return UNKNOWN
+        return self._lookup(name)
+
+    def within(self, changed: FrozenSet[str], known: Mapping[str, Any]) -> "Names":
+        """The same place with some names rebound: ``known`` to these values, ``changed`` to unknown ones."""
+        merged = dict(self._known)
+        for name in changed:
+            merged.pop(name, None)
+        merged.update(known)
+        return Names(self._lookup, self._changed | changed, merged)
+
+
+def of_frame(frame: types.FrameType) -> Names:
+    """Names as the code of a live frame sees them now."""
+    return Names(lambda name: _frame_value(frame, name))
+
+
+def of_function(function: types.FunctionType, known: Mapping[str, Any]) -> Names:
+    """Names as the body of ``function`` would see them; ``known`` holds its parameters."""
+    code = function.__code__
+    own = frozenset(code.co_varnames + code.co_cellvars) - frozenset(known)
+    return Names(lambda name: _function_value(function, name), own, known)
+
+
+def _frame_value(frame: types.FrameType, name: str) -> Any:
+    code = frame.f_code
+    if code.co_flags & _CO_OPTIMIZED:
+        if name in code.co_varnames or name in code.co_cellvars or name in code.co_freevars:
+            return local_value(frame, name)
+    elif name in frame.f_locals:
+        return frame.f_locals[name] if type(frame.f_locals) is dict else UNKNOWN
+    return _global_value(frame.f_globals, frame.f_builtins, name)
+
+
+def local_value(frame: types.FrameType, name: str) -> Any:
+    """The value of a local, cell or free variable, or `UNKNOWN` while it is unbound.
+
+    Reads the slot itself where the interpreter's layout is known, because asking for ``f_locals`` leaves a
+    snapshot behind that keeps the program's objects alive (before Python 3.13).
+    """
+    if layout.slots_readable():
+        value = layout.local_slot(frame, name, UNKNOWN)
+        if type(value) is types.CellType and name in frame.f_code.co_cellvars + frame.f_code.co_freevars:
+            return _cell_value(value)
+        return value
+    return dict.get(frame.f_locals, name, UNKNOWN) if type(frame.f_locals) is dict else _proxy_value(frame, name)
+
+
+def _proxy_value(frame: types.FrameType, name: str) -> Any:
+    try:
+        return frame.f_locals[name]
+    except KeyError:
+        return UNKNOWN
+
+
+def _cell_value(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return UNKNOWN
+
+
+def _function_value(function: types.FunctionType, name: str) -> Any:
+    if name in function.__code__.co_freevars and function.__closure__:
+        return _cell_value(function.__closure__[function.__code__.co_freevars.index(name)])
+    return _global_value(function.__globals__, vars(builtins), name)
+
+
+def _global_value(scope: Dict[str, Any], builtin: Any, name: str) -> Any:
+    value = dict.get(scope, name, UNKNOWN)
+    if value is UNKNOWN and type(builtin) is dict:
+        value = dict.get(builtin, name, UNKNOWN)
+    return value
+
+
+# --------------------------------------------------------------------------- attributes and classes
+
+
+def mro(cls: type) -> Tuple[type, ...]:
+    """The method resolution order, read without the metaclass being asked."""
+    return type.__dict__["__mro__"].__get__(cls)  # type: ignore[no-any-return]
+
+
+def is_class(value: Any) -> bool:
+    """Whether ``value`` really is a class; its ``__class__`` is not asked."""
+    return type in type.__dict__["__mro__"].__get__(type(value))
+
+
+def derives(cls: type, base: type) -> bool:
+    """Whether ``except base`` catches an exception of class ``cls``: what the interpreter does, on the order alone."""
+    return base in mro(cls)
+
+
+def class_attribute(cls: type, name: str) -> Any:
+    """The raw entry for ``name`` in the first class of the order that has one, or `UNKNOWN`."""
+    for base in mro(cls):
+        entry = type.__dict__["__dict__"].__get__(base).get(name, UNKNOWN)
+        if entry is not UNKNOWN:
+            return entry
+    return UNKNOWN
+
+
+def defining_class(cls: type, name: str) -> Optional[type]:
+    """The class whose body defines what instances of ``cls`` have under ``name``."""
+    for base in mro(cls):
+        if name in type.__dict__["__dict__"].__get__(base):
+            return base
+    return None
+
+
+def instance_entries(value: Any) -> Dict[str, Any]:
+    """The instance dictionary of ``value``, or an empty one."""
+    for base in mro(type(value)):
+        slot = type.__dict__["__dict__"].__get__(base).get("__dict__")
+        if type(slot) is types.GetSetDescriptorType:
+            entries = slot.__get__(value)
+            return entries if dict in mro(type(entries)) else {}
+    return {}
+
+
+def attribute(value: Any, name: str) -> Any:
+    """``value.name`` where that is a plain look-up; methods come back bound. `UNKNOWN` otherwise."""
+    if value is UNKNOWN:
+        return UNKNOWN
+    if type(value) is Flying:
+        return value.cls if name == "__class__" and value.cls is not None else UNKNOWN
+    if type(value) is types.ModuleType or types.ModuleType in mro(type(value)):
+        return dict.get(types.ModuleType.__dict__["__dict__"].__get__(value), name, UNKNOWN)
+    if is_class(value):
+        return _unbound(class_attribute(value, name))
+    entry = class_attribute(type(value), name)
+    if class_attribute(type(value), "__getattribute__") is not object.__dict__["__getattribute__"]:
+        return UNKNOWN
+    if entry is UNKNOWN or not _overrides(entry):
+        entry = dict.get(instance_entries(value), name, entry)
+        if name in instance_entries(value):
+            return entry
+    if type(entry) is types.FunctionType:
+        return types.MethodType(entry, value)
+    if type(entry) is types.MemberDescriptorType:
+        return _slot_value(entry, value)
+    return _unbound(entry)
+
+
+def _overrides(entry: Any) -> bool:
+    return class_attribute(type(entry), "__set__") is not UNKNOWN
+
+
+def _slot_value(slot: Any, value: Any) -> Any:
+    try:
+        return slot.__get__(value)
+    except AttributeError:
+        return UNKNOWN
+
+
+def _unbound(entry: Any) -> Any:
+    if type(entry) is staticmethod:
+        return entry.__func__
+    if entry is not UNKNOWN and type(entry) not in _FUNCTIONS and not is_class(entry):
+        if class_attribute(type(entry), "__get__") is not UNKNOWN:
+            return UNKNOWN
+    return entry
+
+
+# --------------------------------------------------------------------------- expressions
+
+
+def evaluate(node: ast.AST, names: Names) -> Any:
+    """The value of an expression, or `UNKNOWN`. Never calls code of the program, never raises."""
+    rule = _RULES.get(type(node))
+    return UNKNOWN if rule is None else rule(node, names)
+
+
+def truth(value: Any) -> Optional[bool]:
+    """Whether a value is true, where its class is known to answer without side effects; else None."""
+    if type(value) is Flying or is_class(value):
+        return True
+    if value is not UNKNOWN and type(value) in _PLAIN:
+        return bool(value)
+    return None
+
+
+def _tuple(node: Any, names: Names) -> Any:
+    values = []
+    for element in node.elts:
+        if isinstance(element, ast.Starred):
+            inner = evaluate(element.value, names)
+            if type(inner) not in (tuple, list):
+                return UNKNOWN
+            values.extend(inner)
+        else:
+            values.append(evaluate(element, names))
+    return tuple(values)
+
+
+def _not(node: Any, names: Names) -> Any:
+    if not isinstance(node.op, ast.Not):
+        return UNKNOWN
+    value = truth(evaluate(node.operand, names))
+    return UNKNOWN if value is None else not value
+
+
+def _bool(node: Any, names: Names) -> Any:
+    stops = isinstance(node.op, ast.Or)
+    unsure = False
+    value = UNKNOWN
+    for operand in node.values:
+        value = evaluate(operand, names)
+        known = truth(value)
+        if known is stops:
+            return UNKNOWN if unsure and type(value) is not bool else value
+        unsure = unsure or known is None
+    return UNKNOWN if unsure else value
+
+
+def _compare(node: Any, names: Names) -> Any:
+    if len(node.ops) != 1:
+        return UNKNOWN
+    left, right = evaluate(node.left, names), evaluate(node.comparators[0], names)
+    op = type(node.ops[0])
+    if left is UNKNOWN or right is UNKNOWN:
+        return UNKNOWN
+    if op in (ast.Is, ast.IsNot):
+        if type(left) is Flying and type(right) is Flying:
+            return UNKNOWN
+        return (left is right) is (op is ast.Is)
+    if is_class(left) and is_class(right) and op in (ast.Eq, ast.NotEq):
+        return (left is right) is (op is ast.Eq) if type(left) is type(right) is type else UNKNOWN
+    return _compare_plain(op, left, right)
+
+
+def _compare_plain(op: type, left: Any, right: Any) -> Any:
+    if type(left) is not type(right) or type(left) not in (bool, int, float, str, bytes):
+        return UNKNOWN
+    if op in (ast.Eq, ast.NotEq):
+        return (left == right) is (op is ast.Eq)
+    if op in (ast.Lt, ast.GtE):
+        return (left < right) is (op is ast.Lt)
+    if op in (ast.Gt, ast.LtE):
+        return (left > right) is (op is ast.Gt)
+    return UNKNOWN
+
+
+def _call(node: Any, names: Names) -> Any:
+    function = evaluate(node.func, names)
+    if node.keywords or any(isinstance(argument, ast.Starred) for argument in node.args):
+        return UNKNOWN
+    values = [evaluate(argument, names) for argument in node.args]
+    if function is type and len(values) == 1:
+        return class_of(values[0])
+    if function is isinstance and len(values) == 2:
+        return _is_one_of(class_of(values[0]), values[1])
+    if function is issubclass and len(values) == 2:
+        return _is_one_of(values[0], values[1])
+    return UNKNOWN
+
+
+def class_of(value: Any) -> Any:
+    """The class of an evaluated value, or `UNKNOWN`."""
+    if type(value) is Flying:
+        return UNKNOWN if value.cls is None else value.cls
+    return UNKNOWN if value is UNKNOWN else type(value)
+
+
+def _is_one_of(cls: Any, bases: Any) -> Any:
+    if cls is UNKNOWN or not is_class(cls):
+        return UNKNOWN
+    classes = flat(bases)
+    if any(base is not UNKNOWN and derives(cls, base) for base in classes):
+        return True
+    if any(base is UNKNOWN or type(base) is not type for base in classes):
+        return UNKNOWN  # a metaclass may answer otherwise
+    return False
+
+
+def flat(bases: Any) -> Tuple[Any, ...]:
+    """The classes in a class or (nested) tuple of classes; whatever else is there becomes `UNKNOWN`."""
+    if type(bases) is tuple:
+        return tuple(cls for base in bases for cls in flat(base))
+    return (bases,) if is_class(bases) else (UNKNOWN,)
+
+
+def matches(cls: Optional[type], bases: Any) -> Optional[bool]:
+    """Whether an ``except`` for ``bases`` catches class ``cls``; None where either is not known.
+
+    A tuple inside the tuple is None, too: Python raises a TypeError there instead.
+    """
+    if type(bases) is not tuple:
+        return _matches_one(cls, bases)
+    answers = [_matches_one(cls, base) for base in bases]
+    return True if True in answers else (None if None in answers else False)
+
+
+def _matches_one(cls: Optional[type], base: Any) -> Optional[bool]:
+    if base is UNKNOWN or not is_class(base) or not derives(base, BaseException):
+        return None
+    if cls is None:
+        return True if base in (BaseException, Exception) else None
+    return derives(cls, base)
+
+
+def _name(node: Any, names: Names) -> Any:
+    return names.get(node.id)
+
+
+def _attribute(node: Any, names: Names) -> Any:
+    return attribute(evaluate(node.value, names), node.attr)
+
+
+def _constant(node: Any, _names: Names) -> Any:
+    return node.value
+
+
+_RULES = {
+    ast.Name: _name,
+    ast.Attribute: _attribute,
+    ast.Constant: _constant,
+    ast.Tuple: _tuple,
+    ast.UnaryOp: _not,
+    ast.BoolOp: _bool,
+    ast.Compare: _compare,
+    ast.Call: _call,
+}  # type: Dict[type, Callable[[Any, Names], Any]]

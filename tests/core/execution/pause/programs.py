@@ -1,0 +1,91 @@
+"""The table of small programs and the measurement: what is said about an exception, and what then becomes of it."""
+
+import itertools
+import linecache
+import pathlib
+import sys
+
+from healguard_core.execution.pause import handled
+
+
+class Program:
+    """One program of the table. ``expected``: the answer wanted; ``reported``: unhandled, but recorded by a harness."""
+
+    def __init__(self, name, expected, since, text):
+        self.name, self.expected, self.since, self.text = name, expected, since, text
+
+
+def table():
+    """All programs of ``programs.txt`` that this Python can run."""
+    text = (pathlib.Path(__file__).parent / "programs.txt").read_text(encoding="utf-8")
+    found = []
+    for piece in text.split("#: ")[1:]:
+        head, _, body = piece.partition("\n")
+        name, _, rest = head.partition(" | ")
+        expected, _, since = rest.partition(" ")
+        needed = tuple(int(part) for part in since.split(".")) if since else (3, 8)
+        if sys.version_info >= needed:
+            found.append(Program(name, expected, needed, body))
+    return found
+
+
+class Boom:
+    """Raises, and asks what will become of the exception while it is still in its hands."""
+
+    def __init__(self, decider):
+        self.decider, self.decisions, self.raised = decider, [], []
+
+    def function(self):
+        def boom(kind=KeyError, *_ignored):
+            try:
+                raise kind("boom")
+            except BaseException as exc:
+                self.raised.append(exc)
+                self.decisions.append(self.decider.decide(exc, sys._getframe()))
+                raise
+
+        return boom
+
+
+def drive(main):
+    """Run ``main`` and give back what it raised; this frame is the boundary."""
+    try:
+        main()
+    except BaseException as exc:
+        return exc
+    return None
+
+
+_count = itertools.count()
+
+
+def load(text, **scope):
+    """A module's namespace from source text that can be found again."""
+    filename = "<program {}>".format(next(_count))
+    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+    scope["__name__"] = "program"
+    exec(compile(text, filename, "exec", dont_inherit=True), scope)
+    return scope
+
+
+def measure(text):
+    """``(decision, reached, boom)`` of a program's first exception."""
+    boom = Boom(handled.Decider(boundaries=[__name__ + ":drive"]))
+    scope = load(text, boom=boom.function())
+    outcome = drive(scope["main"])
+    assert boom.decisions, "the program did not raise: {!r}".format(outcome)
+    return boom.decisions[0], is_or_led_to(outcome, boom.raised[0]), boom
+
+
+def is_or_led_to(outcome, exc):
+    """Whether ``outcome`` is ``exc`` or was raised because of it."""
+    seen = []
+    waiting = [outcome]
+    while waiting:
+        one = waiting.pop()
+        if one is exc:
+            return True
+        if one is not None and one not in seen:
+            seen.append(one)
+            waiting += [one.__cause__, one.__context__]
+    return False
