@@ -20,9 +20,16 @@ def imported(path: Path) -> list[tuple[int, str]]:
         if isinstance(node, ast.Import):
             found += [(node.lineno, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            module = node.module or ""
-            found += [(node.lineno, module if node.level == 0 else "." * node.level + module)]
+            found.append((node.lineno, absolute(path, node.level, node.module or "")))
     return found
+
+
+def absolute(path: Path, level: int, module: str) -> str:
+    """The module that ``from MODULE import ...`` with ``level`` dots means in ``path``."""
+    if level == 0:
+        return module
+    package = path.relative_to(CORE.parent).parent.parts
+    return ".".join([*package[: len(package) - level + 1], *filter(None, [module])])
 
 
 @pytest.mark.parametrize("path", LIGHT, ids=lambda path: str(path.relative_to(CORE)))
