@@ -84,7 +84,8 @@ def _setting(config: pytest.Config) -> runner.Setting:
 
 
 def _folder(config: pytest.Config, option: str) -> Path:
-    return config.invocation_params.dir / getattr(config.option, option)
+    folder: str = getattr(config.option, option)
+    return config.invocation_params.dir / folder
 
 
 def _environments(config: pytest.Config) -> Path:
