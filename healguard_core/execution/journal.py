@@ -1,7 +1,7 @@
-"""The append-only record of what happened: in memory by unit, and on disk as JSON lines. May import protocol.
+"""The append-only record of what happened: in memory by unit, and on disk as JSON lines.
 
-Every function used while a program runs is a default argument, so that tests which patch ``os``, ``time``, ``open``
-or ``json`` neither see the journal nor break it.
+May import protocol. Every function used while a program runs is a default argument, so that tests which patch
+``os``, ``time``, ``open`` or ``json`` neither see the journal nor break it.
 """
 
 import collections
@@ -13,12 +13,17 @@ import threading
 import time
 from typing import Any, Deque, Dict, Iterator, List, Optional, Tuple
 
-from healguard_core.protocol import Event, event_from_json, event_to_json
+from healguard_core.protocol import Event, Finding, event_from_json, event_to_json
 
 MOST_TEXT = 65536
 """Longer strings in an event are cut to this many characters, and the cut says how much is missing."""
 MOST_WITHOUT_UNIT = 10000
 """With a file, memory keeps only this many of the newest events that belong to no unit."""
+MOST_UNITS = 1000
+"""With a file, memory keeps only this many of the newest units whose events nobody has taken."""
+
+_LARGEST_INT_BITS = 2000  # Python may refuse to spell larger ones in decimal
+_DEEPEST = 20
 
 _encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
@@ -87,6 +92,8 @@ class Journal:
         if unit not in self._units:
             bound = MOST_WITHOUT_UNIT if not unit and self.path is not None else None
             self._units[unit] = collections.deque(maxlen=bound)
+            if self.path is not None and len(self._units) > MOST_UNITS:
+                del self._units[next(name for name in self._units if name)]
         return self._units[unit]
 
     def _append(self, line: bytes, _write: Any = os.write) -> None:
@@ -114,24 +121,26 @@ class Journal:
             return False
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, depth: int = 0) -> Any:
     """``value`` as JSON can carry it. What it cannot is shown by its type."""
     kind = type(value)
-    if kind is str:
-        return value if len(value) <= MOST_TEXT else "{}... ({} more characters)".format(
-            value[:MOST_TEXT], len(value) - MOST_TEXT)
-    if value is None or kind is bool or kind is int:
+    if value is None or kind is bool:
         return value
-    if kind is float:
-        return value if math.isfinite(value) else "<float {!r}>".format(value)
-    if kind is list or kind is tuple:
-        return [_plain(item) for item in value]
-    if kind is dict:
-        return {key if type(key) is str else "<{}>".format(type(key).__name__): _plain(item)
-                for key, item in value.items()}
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return dataclasses.replace(
-            value, **{field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)})
+    if issubclass(kind, str):
+        text = str.__getitem__(value, slice(0, MOST_TEXT))
+        missing = str.__len__(value) - len(text)
+        return "{}... ({} more characters)".format(text, missing) if missing else text
+    if issubclass(kind, int) and int.bit_length(value) <= _LARGEST_INT_BITS:
+        return int.__int__(value)
+    if issubclass(kind, float) and math.isfinite(value):
+        return float.__float__(value)
+    if depth < _DEEPEST and (kind is list or kind is tuple):
+        return [_plain(item, depth + 1) for item in value]
+    if depth < _DEEPEST and kind is dict:
+        return {_plain(key) if type(key) is str else "<{}>".format(type(key).__name__):
+                _plain(item, depth + 1) for key, item in value.items()}
+    if depth < _DEEPEST and kind is Finding:
+        return Finding(**{name: _plain(item, depth + 1) for name, item in vars(value).items()})
     return "<{}>".format(kind.__name__)
 
 

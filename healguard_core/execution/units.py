@@ -1,12 +1,10 @@
-"""Which test is running, whatever runs it. May import pause.static."""
+"""Which test is running, whatever runs it. Imports nothing of ours."""
 
 import os
 import sys
 import threading
 from types import FrameType
 from typing import Any, Dict, Iterator, List, Optional
-
-from healguard_core.execution.pause import static
 
 _set: List[str] = [""]
 _environ = os.environ  # the process's real environment, whatever a test puts in its place
@@ -66,8 +64,7 @@ def _asker(frame: FrameType) -> str:
         return _unittest_id(_local(frame, "self"))
     if module == "_pytest.runner" and frame.f_code.co_name == "runtestprotocol":
         # A test that clears the environment takes PYTEST_CURRENT_TEST with it.
-        node = static.attribute(_local(frame, "item"), "_nodeid")
-        return node if type(node) is str else ""
+        return _stored(_local(frame, "item"), "_nodeid")
     return ""
 
 
@@ -76,7 +73,17 @@ def _local(frame: FrameType, name: str) -> Any:
     return held.get(name)
 
 
+def _stored(value: object, name: str, _get: Any = object.__getattribute__) -> str:
+    """The text that ``value`` holds under ``name``, whatever its class makes of attribute access; "" for all else."""
+    try:
+        found = _get(value, name)
+    except AttributeError:
+        return ""
+    return found if type(found) is str else ""
+
+
 def _unittest_id(case: object) -> str:
     """``module.Class.method`` as ``TestCase.id`` spells it, without calling a method that a test may override."""
-    method = static.attribute(case, "_testMethodName")
-    return "{}.{}".format(static.qualified_name(type(case)), method) if type(method) is str else ""
+    cls = type(case)
+    method = _stored(case, "_testMethodName")
+    return "{}.{}.{}".format(cls.__module__, cls.__qualname__, method) if method else ""

@@ -4,6 +4,7 @@ Everything is read, nothing is run: no attribute look-up, ``repr`` or iteration 
 bound (`Limits`), and a part that cannot be had says so in its place.
 """
 
+import ast
 import dataclasses
 import types
 from types import CodeType, FrameType
@@ -43,10 +44,28 @@ class _Place(NamedTuple):
 
     frame: FrameType
     site: Optional[Site]
+    node: Optional[ast.stmt]  # the statement, parsed on its own
     line: int
     lines: List[str]  # of its file
     names: progress.Names
-    statement: str
+
+    @property
+    def start(self) -> int:
+        """First line of the statement."""
+        return self.line if self.site is None else self.site.line
+
+    @property
+    def body(self) -> Optional[int]:
+        """First line of the body of a compound statement."""
+        start = progress.body_start(self.node) if self.node is not None else None
+        return None if start is None else self.start + start - 1
+
+    @property
+    def end(self) -> int:
+        """Last line of the statement, of a compound one of what it evaluates itself."""
+        if self.body is not None:
+            return max(self.body - 1, self.start)
+        return self.line if self.site is None else self.site.end_line
 
 
 SitesFor = Callable[[str], Sequence[Site]]
@@ -73,7 +92,7 @@ def describe(
     within = limits if limits is not None else Limits()
     redactor = Redactor(redact)
     instruction, line = _stopped_at(exc, frame)
-    place = _place(frame, site, line, within)
+    place = _place(frame, site, line)
     code = frame.f_code
     return CrashContext(
         crash=crash,
@@ -85,10 +104,10 @@ def describe(
             lambda: traceback_text(exc, frame, redactor, within.traceback_entries, within.traceback)),
         file=code.co_filename,
         function=_function(place),
-        line=site.line if site is not None else line,
-        end_line=_header_end(site) if site is not None else line,
-        statement=redactor.source(place.statement),
-        failing_expression=_part(lambda: redactor.source(_failing(code, instruction, place.lines, within))),
+        line=place.start,
+        end_line=place.end,
+        statement=redactor.source(_statement(place, within)),
+        failing_expression=_part(lambda: redactor.source(_failing(place, instruction, within))),
         skipped=_part(lambda: redactor.source(_skipped(place))),
         frames=_frames(place, sites_for, is_repository, redactor, within),
         resumes=list(resumes),
@@ -115,10 +134,14 @@ def _stopped_at(exc: BaseException, frame: FrameType) -> Tuple[int, int]:
     return -1, frame.f_lineno or 0
 
 
-def _place(frame: FrameType, site: Optional[Site], line: int, limits: Limits) -> _Place:
+def _place(frame: FrameType, site: Optional[Site], line: int) -> _Place:
     lines = sources.lines_of(frame.f_code.co_filename, frame.f_globals)
-    names = progress.Names(_locals(frame), frame.f_globals)
-    return _Place(frame, site, line, lines, names, cut(_statement(site, line, lines, limits), limits.statement))
+    node = None if site is None else progress.parsed(lines, _span(site))
+    return _Place(frame, site, node, line, lines, progress.Names(_locals(frame), frame.f_globals))
+
+
+def _span(site: Site) -> Span:
+    return Span(site.line, site.column, site.end_line, site.end_column)
 
 
 def _locals(frame: FrameType) -> Mapping[str, Any]:
@@ -146,28 +169,29 @@ def _function(place: _Place) -> str:
 # --------------------------------------------------------------------------- source
 
 
-def _header_end(site: Site) -> int:
-    """The last line of what ``site`` evaluates itself."""
-    return max(site.line, site.skips[0] - 1) if site.skips is not None else site.end_line
-
-
-def _statement(site: Optional[Site], line: int, lines: List[str], limits: Limits) -> str:
+def _statement(place: _Place, limits: Limits) -> str:
     """The exact text of the statement; of a compound one the header, and of its body what fits, marked with ``|``."""
+    site = place.site
     if site is None:
-        return lines[line - 1].strip() if 0 < line <= len(lines) else ""
-    text = sources.text_at(lines, Span(site.line, site.column, site.end_line, site.end_column))
-    if site.kind != "header" or site.skips is None or site.skips[0] <= site.line:
-        return text
-    parts = text.split("\n")
-    body = _header_end(site) - site.line + 1
-    shown = parts[:body] + ["|" + part[site.column:] for part in parts[body : body + limits.body_lines]]
-    left = len(parts) - body - limits.body_lines
-    return "\n".join(shown + (["| ... {} more lines".format(left)] if left > 0 else []))
+        return place.lines[place.line - 1].strip() if 0 < place.line <= len(place.lines) else ""
+    text = sources.text_at(place.lines, _span(site))
+    if place.body is not None and place.body > site.line:
+        parts = text.split("\n")
+        header = place.end - site.line + 1
+        shown = parts[:header] + ["|" + part[site.column:] for part in parts[header : header + limits.body_lines]]
+        left = len(parts) - header - limits.body_lines
+        text = "\n".join(shown + (["| ... {} more lines".format(left)] if left > 0 else []))
+    return cut(text, limits.statement)
 
 
-def _failing(code: CodeType, instruction: int, lines: List[str], limits: Limits) -> str:
-    span = sources.span_at(code, instruction)
-    return "" if span is None else cut(sources.text_at(lines, span), limits.statement // 2)
+def _failing(place: _Place, instruction: int, limits: Limits) -> str:
+    """The text that the failing instruction was compiled from; never more than the statement evaluates itself."""
+    span = sources.span_at(place.frame.f_code, instruction)
+    if span is None:
+        return ""
+    if place.body is not None and span.end_line > place.end:
+        span = span._replace(end_line=place.end, end_column=1 << 20)
+    return cut(sources.text_at(place.lines, span), limits.statement // 2)
 
 
 def _marked_source(place: _Place, most: int) -> str:
@@ -179,7 +203,7 @@ def _marked_source(place: _Place, most: int) -> str:
         return ""
     block = sources.block_of(place.frame.f_code, place.line, place.frame.f_globals)
     first, last = (1, len(place.lines)) if block is None else (block.first, min(block.last, len(place.lines)))
-    start, end = (place.line, place.line) if place.site is None else (place.site.line, _header_end(place.site))
+    start, end = place.start, place.end
     shown = _window(first, last, start, end, most, head=0 if block is None else block.keyword - first + 4)
     width = len(str(shown[-1])) if shown else 1
     text: List[str] = []
@@ -214,14 +238,14 @@ def _skipped(place: _Place) -> str:
     if site is None:
         return ""
     told = []
-    if site.skips is not None:
-        header = place.lines[site.line - 1].strip() if site.line <= len(place.lines) else site.node
-        spans = "line {}".format(site.skips[0]) if site.skips[0] == site.skips[1] else "lines {}-{}".format(*site.skips)
-        told.append("With `next` the body of `{}`, {}, will not run.".format(cut(header, 120), spans))
+    if place.body is not None and site.node not in ("FunctionDef", "AsyncFunctionDef"):
+        header = " ".join(line.strip() for line in place.lines[place.start - 1 : place.end])
+        lines = "line {}".format(place.body) if place.body == site.end_line else "lines {}-{}".format(
+            place.body, site.end_line)
+        told.append("With `next` the body of `{}`, {}, will not run.".format(cut(header, 120), lines))
     if site.is_return:
         told.append("This is a return: the function returns None unless `_eh_rtn` is set.")
-    node = progress.parsed(place.lines, Span(site.line, site.column, site.end_line, site.end_column))
-    wanted = [] if node is None else progress.bound_by(node)
+    wanted = [] if place.node is None else progress.bound_by(place.node)
     if wanted:
         states = ["{} ({})".format(name, _state(name, place)) for name in wanted[:20]]
         told.append("The statement would have bound {}; with `next` the healing code has to.".format(", ".join(states)))
@@ -252,7 +276,7 @@ def _frames(
         if is_repository(outer.f_code):
             line, column = sources.position(outer)
             site = innermost(sites_for(outer.f_code.co_filename), line, column)
-            found.append(_view(len(found), _place(outer, site, line, limits), redactor, limits))
+            found.append(_view(len(found), _place(outer, site, line), redactor, limits))
         outer = outer.f_back
     return found
 
@@ -264,7 +288,7 @@ def _view(index: int, place: _Place, redactor: Redactor, limits: Limits) -> Fram
         file=place.frame.f_code.co_filename,
         function=_function(place),
         line=place.line,
-        statement=redactor.source(place.statement),
+        statement=redactor.source(_statement(place, limits)),
         marked_source=_part(lambda: redactor.source(_marked_source(place, most_lines))),
         locals=_shown_names(place, redactor, limits, index > 0),
         loop=_part(lambda: _loop(place, redactor, limits)),
@@ -272,17 +296,14 @@ def _view(index: int, place: _Place, redactor: Redactor, limits: Limits) -> Fram
 
 
 def _loop(place: _Place, redactor: Redactor, limits: Limits) -> str:
-    line = place.site.line if place.site is not None else place.line
-    loops = sources.loops_around(place.frame.f_code, line, place.frame.f_globals)
+    loops = sources.loops_around(place.frame.f_code, place.start, place.frame.f_globals)
     return progress.loop_words(
         loops, place.lines, place.names, lambda name, value: safe_repr(value, limits.outer_value, name, redactor))
 
 
 def _shown_names(place: _Place, redactor: Redactor, limits: Limits, is_outer: bool) -> Dict[str, str]:
     """The frame's variables, those of its statement first. Of modules and classes only what is no code."""
-    site = place.site
-    span = None if site is None else Span(site.line, site.column, site.end_line, site.end_column)
-    mentioned = [] if span is None else progress.names_in(progress.parsed(place.lines, span))
+    mentioned = progress.names_in(place.node)
     everything = sources.is_function(place.frame.f_code)
     local = place.names.local
     chosen = [name for name in mentioned if name in local]

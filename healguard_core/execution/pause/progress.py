@@ -176,6 +176,15 @@ def parsed(lines: List[str], span: Span) -> Optional[ast.stmt]:
     return body[0] if body else None
 
 
+def body_start(statement: ast.stmt) -> Optional[int]:
+    """The line of ``statement``'s own text on which its body begins; None for statements without one."""
+    body = getattr(statement, "body", None)
+    if isinstance(body, list) and body:
+        return int(min([body[0].lineno] + [one.lineno for one in getattr(body[0], "decorator_list", ())]))
+    cases = getattr(statement, "cases", None)
+    return int(cases[0].pattern.lineno) if cases else None
+
+
 def bound_by(statement: ast.stmt) -> List[str]:
     """The names that ``statement`` (of a compound one only the header) binds, in order, each once."""
     found: List[str] = []
