@@ -5,7 +5,7 @@ import builtins
 from types import FrameType
 from typing import Any, List, Optional
 
-from . import handlers, layout, lexical, names, withs
+from . import handlers, layout, lexical, names, slots, withs
 from .handlers import Body
 from .names import Names
 from .passage import Passage, passes, swallows, unsure
@@ -57,7 +57,7 @@ def _through_blocks(frame: FrameType, place: lexical.Place, cls: Optional[type])
 def _exits(place: lexical.Place) -> List[layout.Handler]:
     """The bytecode handlers of the frame's with blocks, if they agree with the source."""
     count = sum(1 for block in place.blocks or () if block.part == "item")
-    return list(place.withs) if len(place.withs) == count and layout.slots_readable() else []
+    return list(place.withs) if len(place.withs) == count and slots.readable() else []
 
 
 # --------------------------------------------------------------------------- try
@@ -134,7 +134,7 @@ def _through_with(frame: FrameType, block: lexical.Block, handler: Optional[layo
                   cls: Optional[type]) -> Passage:
     item = block.node.items[block.index]
     if handler is not None:
-        owner, function = layout.exit_callable(frame, handler)
+        owner, function = slots.exit_callable(frame, handler)
         return withs.exit_passage(owner, function, cls, through)
     return withs.static_passage(item, here, cls)
 
@@ -142,13 +142,13 @@ def _through_with(frame: FrameType, block: lexical.Block, handler: Optional[layo
 def _without_source(frame: FrameType, cls: Optional[type]) -> Passage:
     """What bytecode alone says: only ``finally`` and known with blocks are followed."""
     result = passes(cls)
-    for handler in layout.handlers(frame.f_code, frame.f_lasti):
+    for handler in slots.handlers(frame):
         if handler.kind == "except":
             return _except_without_source(frame, handler, result)
         if handler.kind == "with":
-            if not layout.slots_readable():
+            if not slots.readable():
                 return unsure("a with block without source may end it")
-            owner, function = layout.exit_callable(frame, handler)
+            owner, function = slots.exit_callable(frame, handler)
             result = withs.exit_passage(owner, function, result.cls, through)
         elif not layout.only_reraises(frame.f_code, handler):
             return unsure("a finally without source may end it")

@@ -41,7 +41,7 @@ _ATTRIBUTE_EATERS = frozenset(["builtins:hasattr", "builtins:isinstance", "built
 _TRIED = frozenset("""
 __len__ __length_hint__ __getattr__ __getattribute__ __iter__ __getitem__ __array__ __array_interface__
 __array_struct__ __array_priority__ __array_ufunc__ __array_function__ __float__ __int__ __index__ __complex__
-__buffer__ __dlpack__ __eq__ __ne__ __bool__
+__buffer__ __dlpack__
 """.split())
 # Operations that can call a method of a value directly; anything else that seems to call ran a destructor or callback.
 _SILENT = ("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF", "POP_TOP", "DELETE_FAST", "DELETE_NAME",
@@ -155,6 +155,8 @@ def _iteration(name: str, operation: str, cls: type, swallowing_len: bool) -> Pa
 
 
 def _call_node(caller: FrameType) -> Optional[ast.Call]:
+    if not layout.HAS_TABLES:
+        return layout.called(caller.f_code, caller.f_lasti)
     return lexical.expression_at(caller, _CALL)  # type: ignore[no-any-return]
 
 
@@ -189,7 +191,7 @@ def _known_call(key: str, node: ast.Call, name: str, cls: type, looked_up: bool,
         return passes(cls)
     if key == "builtins:next" and len(node.args) == 2 and names.derives(cls, StopIteration):
         return swallows("next has a default")
-    if key in _SIZERS and name in ("__len__", "__bool__", "__iter__", "__getitem__"):
+    if key in _SIZERS and name in ("__len__", "__iter__", "__getitem__"):
         return _iteration(name, key, cls, False) if name == "__getitem__" else passes(cls)
     if key in ("builtins:str.translate",) and name == "__getitem__" and names.derives(cls, LookupError):
         return swallows("str.translate takes it as no translation")
@@ -218,10 +220,6 @@ _DIRECT = {
     "__int__": ("builtins:int",),
     "__index__": ("builtins:int", "builtins:range", "builtins:hex", "builtins:bin", "builtins:oct", "builtins:chr",
                   "builtins:slice", "operator:index", "_operator:index"),
-    "__bool__": ("builtins:any", "builtins:all", "builtins:filter", "builtins:sorted", "builtins:min", "builtins:max"),
-    "__eq__": ("builtins:sorted", "builtins:min", "builtins:max", "builtins:list.index", "builtins:list.remove",
-               "builtins:list.count", "builtins:dict.get", "builtins:dict.pop", "builtins:set.add", "builtins:dict",
-               "builtins:set", "builtins:dict.setdefault", "builtins:frozenset"),
     "__getattr__": ("builtins:getattr",),
     "__getattribute__": ("builtins:getattr",),
 }
@@ -242,13 +240,24 @@ _METHODS = {
 def _is_attribute_access(callee: FrameType) -> bool:
     """Whether the frame runs because an attribute was looked up: ``__getattr__``, a property or a descriptor."""
     name = callee.f_code.co_name
-    if name in _LOOKUPS:
-        return True
+    if name.startswith("__"):
+        return name in _LOOKUPS
     owner = first_argument(callee)
     if owner is UNKNOWN or callee.f_code.co_argcount != 1:
         return False
     entry = names.class_attribute(type(owner), name)
-    return entry is UNKNOWN or type(entry) is not types.FunctionType
+    if entry is UNKNOWN or type(entry) is types.FunctionType:
+        return _is_getter(type(owner), callee.f_code)
+    return type(entry) not in (staticmethod, classmethod)
+
+
+def _is_getter(cls: type, code: types.CodeType) -> bool:
+    """Whether a property of the class under another name runs this code."""
+    for base in names.mro(cls):
+        for entry in list(type.__dict__["__dict__"].__get__(base).values()):
+            if type(entry) is property and getattr(entry.fget, "__code__", None) is code:
+                return True
+    return False
 
 
 _LOOKUPS = frozenset(["__getattr__", "__getattribute__", "__get__"])  # type: FrozenSet[str]

@@ -1,22 +1,12 @@
-"""Where the interpreter keeps exception tables, instructions and value stacks. Standard library only.
+"""What a code object says about itself: its exception table, its instructions, its handlers. Standard library only."""
 
-Three sources: the public exception table (3.11+), the public instruction bytes, and, on CPython 3.11 to 3.14, the
-slots of a live frame, read through `ctypes`. The last one is private to the interpreter, so it is used only after
-a self-test in this very process has found every planted object at its computed place; otherwise it stays off.
-"""
-
-import ctypes
+import ast
 import dis
 import sys
-from types import CodeType, FrameType
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from types import CodeType
+from typing import Iterator, List, NamedTuple, Optional
 
 HAS_TABLES = sys.version_info >= (3, 11)
-_WORD = ctypes.sizeof(ctypes.c_void_p)
-_FRAME_WORD = 3  # PyFrameObject: refcount, type, f_back, f_frame
-_SLOT_WORDS = (9, 10)  # where localsplus may begin inside the interpreter's own frame
-_TAG_BITS = 3  # 3.14 keeps flags in the low bits of stack references
-_SPLIT_EXIT = sys.version_info >= (3, 14)  # __exit__ and its self are two stack entries
 
 
 class TableEntry(NamedTuple):
@@ -72,13 +62,12 @@ def covering(table: List[TableEntry], offset: int) -> Optional[TableEntry]:
 
 
 _OP = dis.opmap
+SETUP_FINALLY = _OP.get("SETUP_FINALLY", -1)
 _PUSH_EXC_INFO = _OP.get("PUSH_EXC_INFO", -1)
-_WITH_EXCEPT_START = _OP.get("WITH_EXCEPT_START", -1)
-_CHECK_EXC = (_OP.get("CHECK_EXC_MATCH", -1), _OP.get("CHECK_EG_MATCH", -1))
-_EXTENDED_ARG = dis.EXTENDED_ARG
+_WITH_EXCEPT_START = _OP.get("WITH_EXCEPT_START", _OP.get("WITH_CLEANUP_START", -1))
+_CHECK_EXC = (_OP.get("CHECK_EXC_MATCH", -1), _OP.get("CHECK_EG_MATCH", -1), _OP.get("JUMP_IF_NOT_EXC_MATCH", -1))
 _RESUME = _OP.get("RESUME", -1)
 _YIELD_VALUE = _OP["YIELD_VALUE"]
-_CACHE = _OP.get("CACHE", -1)
 
 
 def handlers(code: CodeType, offset: int) -> List[Handler]:
@@ -96,6 +85,11 @@ def handlers(code: CodeType, offset: int) -> List[Handler]:
             found.append(Handler(entry.target, entry.depth, _kind(raw, entry.target + 2)))
         entry = covering(table, entry.target)
     return found
+
+
+def kind_at(code: CodeType, offset: int) -> str:
+    """The kind of the handler that begins at byte ``offset`` (3.8 to 3.10)."""
+    return _kind(code.co_code, offset)
 
 
 def _kind(raw: bytes, offset: int) -> str:
@@ -122,7 +116,39 @@ def operation(code: CodeType, offset: int) -> str:
     raw = code.co_code
     if not 0 <= offset < len(raw):
         return ""
-    return dis.opname[raw[offset]]
+    name = dis.opname[raw[offset]]
+    if name == "COMPARE_OP" and sys.version_info < (3, 9) and raw[offset + 1] in (6, 7):
+        return "CONTAINS_OP"
+    return name
+
+
+def called(code: CodeType, offset: int) -> Optional[ast.Call]:
+    """The call at byte ``offset`` as far as bytecode of Python 3.8 to 3.10 tells: function and number of arguments.
+
+    Arguments are ``...``; the function is a name, or an attribute of something unknown.
+    """
+    before = [step for step in dis.get_instructions(code) if step.offset <= offset]
+    if not before or before[-1].opname not in ("CALL_FUNCTION", "CALL_METHOD", "CALL_FUNCTION_KW"):
+        return None
+    count = before[-1].arg or 0
+    level = count + {"CALL_FUNCTION": 1, "CALL_METHOD": 2, "CALL_FUNCTION_KW": 2}[before[-1].opname]
+    arguments = [ast.Constant(value=...) for _ in range(count)]  # type: List[ast.expr]
+    for index in range(len(before) - 2, -1, -1):
+        step = before[index]
+        level -= dis.stack_effect(step.opcode, step.arg, jump=False)
+        if level <= 0 or (step.opname == "LOAD_METHOD" and level == 1):
+            return ast.Call(func=_loaded(before, index), args=arguments, keywords=[])
+    return None
+
+
+def _loaded(steps: List[dis.Instruction], index: int) -> ast.expr:
+    """The name or chain of attributes that the instruction at ``index`` loads."""
+    step = steps[index]
+    if step.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FAST", "LOAD_DEREF"):
+        return ast.Name(id=step.argval, ctx=ast.Load())
+    if step.opname in ("LOAD_METHOD", "LOAD_ATTR") and index:
+        return ast.Attribute(value=_loaded(steps, index - 1), attr=step.argval, ctx=ast.Load())
+    return ast.Await(value=ast.Constant(value=...))  # anything else: a value that nobody evaluates
 
 
 def at_plain_yield(code: CodeType, offset: int) -> bool:
@@ -174,150 +200,3 @@ def sets_up_blocks(code: CodeType) -> bool:
 
 
 _SETUPS = frozenset(number for name, number in _OP.items() if name.startswith("SETUP_"))
-
-
-# --------------------------------------------------------------------------- slots of live frames
-
-_base = [None]  # type: List[Optional[int]]  # None: not tested yet; 0: off; else the word where slots begin
-
-
-def slots_readable() -> bool:
-    """Whether slots of live frames can be read here. The first call runs the self-test."""
-    if _base[0] is None:
-        _base[0] = _find_base()
-    return bool(_base[0])
-
-
-def local_slot(frame: FrameType, name: str, default: Any) -> Any:
-    """What the slot of variable ``name`` holds (a cell for captured ones); ``default`` where unbound."""
-    index = _slot_names(frame.f_code).get(name)
-    if index is None:
-        return default
-    return _read(frame, _base[0] or 0, index, default)
-
-
-def exit_callable(frame: FrameType, handler: Handler) -> Tuple[Any, Any]:
-    """``(self, function)`` of the ``__exit__`` that a live frame's ``with`` handler would call.
-
-    ``self`` is None where the function is not a bound method. Only after `slots_readable`.
-    """
-    base, count = _base[0] or 0, slot_count(frame.f_code)
-    if _SPLIT_EXIT:
-        function = _read(frame, base, count + handler.depth - 2, None)
-        return _read(frame, base, count + handler.depth - 1, None), function
-    return None, _read(frame, base, count + handler.depth - 1, None)
-
-
-_names_of = {}  # type: Dict[int, Tuple[CodeType, Dict[str, int]]]
-
-
-def _slot_names(code: CodeType) -> Dict[str, int]:
-    known = _names_of.get(id(code))
-    if known is not None:
-        return known[1]
-    names = list(code.co_varnames)
-    names += [name for name in code.co_cellvars if name not in code.co_varnames]
-    names += list(code.co_freevars)
-    slots = {name: index for index, name in enumerate(names)}
-    if len(_names_of) > 5000:
-        _names_of.clear()
-    _names_of[id(code)] = (code, slots)
-    return slots
-
-
-def slot_count(code: CodeType) -> int:
-    """How many slots come before the value stack."""
-    return len(_slot_names(code))
-
-
-def _word(address: int) -> int:
-    return ctypes.c_size_t.from_address(address).value
-
-
-def _address(frame: FrameType, base: int, index: int) -> int:
-    inner = _word(id(frame) + _FRAME_WORD * _WORD)
-    return _word(inner + (base + index) * _WORD) & ~_TAG_BITS
-
-
-def _read(frame: FrameType, base: int, index: int, default: Any) -> Any:
-    address = _address(frame, base, index)
-    return default if address == 0 else ctypes.cast(address, ctypes.py_object).value
-
-
-# The self-test never follows an address: it compares the words it finds with the `id` of objects it planted.
-
-
-class _Exit:
-    """What the planted ``__exit__`` resolves to: an object whose address is known."""
-
-    def __call__(self, *_args: Any) -> bool:
-        return False
-
-
-class _Planted:
-    exit = _Exit()
-
-    @property
-    def __exit__(self) -> Any:
-        return type(self).exit
-
-    def __enter__(self) -> None:
-        return None
-
-
-def _shape_plain(look: Any) -> None:
-    first, second = object(), object()
-    with _Planted():
-        look({"first": first, "second": second}, 1)
-
-
-def _shape_cells(look: Any, argument: Any = None) -> Any:
-    value = object()
-    for _ in (1, 2):
-        with _Planted():
-            try:
-                with _Planted():
-                    look({"value": value}, 2, cells=True)
-            finally:
-                argument = value
-    return lambda: (value, argument)
-
-
-def _shape_generator(look: Any) -> Iterator[None]:
-    value = object()
-    yield
-    with _Planted():
-        look({"value": value}, 1)
-
-
-def _find_base() -> int:
-    if sys.implementation.name != "cpython" or not (3, 11) <= sys.version_info[:2] <= (3, 14) or _WORD != 8:
-        return 0
-    if hasattr(sys, "gettotalrefcount") or not getattr(sys, "_is_gil_enabled", lambda: True)():
-        return 0
-    fitting = [base for base in _SLOT_WORDS if _fits(base)]
-    return fitting[0] if len(fitting) == 1 else 0
-
-
-def _fits(base: int) -> bool:
-    seen = []  # type: List[bool]
-
-    def look(planted: Dict[str, Any], depth: int, cells: bool = False, _getframe: Any = sys._getframe) -> None:
-        seen.append(_look(_getframe(1), base, planted, depth, cells))
-
-    _shape_plain(look)
-    _shape_cells(look)
-    for _ in _shape_generator(look):
-        pass
-    return len(seen) == 4 and all(seen)
-
-
-def _look(frame: FrameType, base: int, planted: Dict[str, Any], depth: int, cells: bool) -> bool:
-    slots, count = _slot_names(frame.f_code), slot_count(frame.f_code)
-    if not cells and any(_address(frame, base, slots[name]) != id(value) for name, value in planted.items()):
-        return False
-    withs = [handler for handler in handlers(frame.f_code, frame.f_lasti) if handler.kind == "with"]
-    if len(withs) != depth:
-        return False
-    back = 2 if _SPLIT_EXIT else 1
-    return all(_address(frame, base, count + handler.depth - back) == id(_Planted.exit) for handler in withs)

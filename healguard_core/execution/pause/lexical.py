@@ -8,11 +8,12 @@ import ast
 import io
 import itertools
 import linecache
+import os
 import tokenize
 from types import CodeType, FrameType
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from . import layout
+from . import layout, slots
 
 Position = Tuple[int, int, int, int]  # line, column, end line, end column; columns are -1 where unknown
 
@@ -20,6 +21,7 @@ _TRY = (ast.Try, getattr(ast, "TryStar", ast.Try))
 _WITH = (ast.With, ast.AsyncWith)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _MAX_MEMO = 20000
+_STDLIB = (os.__file__ or "").replace("\\", "/").rpartition("/")[0] + "/"
 
 
 class Block(NamedTuple):
@@ -68,12 +70,12 @@ def _find(frame: FrameType) -> Place:
         return Place(code, None, [], None, [])
     if code.co_name.startswith("<") and code.co_name != "<module>":
         return Place(code, None, [], None, [])  # lambdas and comprehensions hold no blocks
-    withs = [handler for handler in layout.handlers(code, frame.f_lasti) if handler.kind == "with"]
+    withs = [handler for handler in slots.handlers(frame) if handler.kind == "with"]
     scope = scope_of(code, frame.f_globals)
     position = position_at(code, frame.f_lasti, frame.f_lineno)
     if scope is None or position is None:
         return Place(code, position, None, scope, withs)
-    blocks = blocks_at(scope, position, len(withs) if layout.HAS_TABLES else None)
+    blocks = blocks_at(scope, position, len(withs) if slots.readable() or layout.HAS_TABLES else None)
     return Place(code, position, blocks, scope, withs)
 
 
@@ -177,8 +179,8 @@ _files = {}  # type: Dict[str, List[str]]
 
 
 def _read_file(filename: str, _open: Any) -> List[str]:
-    if filename.startswith("<frozen "):
-        return []
+    if filename.startswith("<frozen "):  # a part of the standard library that is compiled into the interpreter
+        filename = _STDLIB + filename[len("<frozen "):-1].replace(".", "/") + ".py"
     try:
         with _open(filename, "rb") as stream:
             raw = stream.read()
@@ -276,9 +278,10 @@ def _into_with(statement: Any, position: Position, found: List[Block], withs: Op
     if child is not None:
         entered = count
     else:
-        at = next((index for index, item in enumerate(statement.items) if _in_item(item, position)), None)
         outer = sum(1 for block in found if block.part == "item")
-        entered = at if at is not None else max(0, min(count, (withs or 0) - outer))
+        exact = None if withs is None else max(0, min(count, withs - outer))
+        at = next((index for index, item in enumerate(statement.items) if _in_item(item, position)), exact or 0)
+        entered = exact if position[1] < 0 and exact is not None else at
     found.extend(Block(statement, "item", index) for index in range(entered))
     return child
 

@@ -9,7 +9,7 @@ import builtins
 import types
 from typing import Any, Callable, Dict, FrozenSet, Mapping, Optional, Tuple
 
-from . import layout
+from . import slots
 
 UNKNOWN = object()
 """The value of everything that cannot be known without running code."""
@@ -80,8 +80,8 @@ def local_value(frame: types.FrameType, name: str) -> Any:
     Reads the slot itself where the interpreter's layout is known, because asking for ``f_locals`` leaves a
     snapshot behind that keeps the program's objects alive (before Python 3.13).
     """
-    if layout.slots_readable():
-        value = layout.local_slot(frame, name, UNKNOWN)
+    if slots.readable():
+        value = slots.variable(frame, name, UNKNOWN)
         if type(value) is types.CellType and name in frame.f_code.co_cellvars + frame.f_code.co_freevars:
             return _cell_value(value)
         return value

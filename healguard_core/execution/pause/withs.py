@@ -319,8 +319,8 @@ def _called(node: ast.Call, function: Any, here: Names, cls: Optional[type]) -> 
     name = key_of(function)
     classes = tuple(names.evaluate(argument, here) for argument in node.args)
     if name in _EXPECTING:
-        expected = classes if name == "contextlib:suppress" else (classes[:1] or (UNKNOWN,))
-        caught = names.matches(cls, tuple(expected))
+        expected = classes if name == "contextlib:suppress" or not classes else classes[0]
+        caught = names.matches(cls, expected)
         if caught is None:
             return unsure("whether {} expects it is not known".format(name.split(":")[1]))
         return swallows("{} expects it".format(name.split(":")[1])) if caught else passes(cls)
@@ -350,6 +350,8 @@ def _generator_function(function: Any, cls: Optional[type]) -> Passage:
     if scope is None:
         return unsure("the source of a context manager is not known")
     for node in lexical.own_nodes(scope.node.body):
+        if isinstance(node, ast.YieldFrom):
+            return unsure("a context manager's generator delegates")
         if isinstance(node, ast.Yield):
             at = (node.lineno + scope.shift, node.col_offset, node.end_lineno + scope.shift, node.end_col_offset)
             around = lexical.blocks_at(scope, at)  # type: ignore[arg-type]

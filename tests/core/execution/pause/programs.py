@@ -49,10 +49,13 @@ class Boom:
 
 def drive(main):
     """Run ``main`` and give back what it raised; this frame is the boundary."""
+    hook, sys.unraisablehook = sys.unraisablehook, lambda _: None
     try:
         main()
     except BaseException as exc:
         return exc
+    finally:
+        sys.unraisablehook = hook
     return None
 
 
