@@ -1,11 +1,14 @@
-"""Whether an exception leaves one frame: its ``try`` and ``with`` blocks, from the inside out. Standard library only."""
+"""Whether an exception leaves one frame: its ``try`` and ``with`` blocks, from the inside out.
+
+Standard library only.
+"""
 
 import ast
 import builtins
 from types import FrameType
 from typing import Any, List, Optional
 
-from . import handlers, layout, lexical, names, slots, withs
+from . import handlers, layout, lexical, names, valuestack, withs
 from .handlers import Body
 from .names import Names
 from .passage import Passage, passes, swallows, unsure
@@ -57,7 +60,7 @@ def _through_blocks(frame: FrameType, place: lexical.Place, cls: Optional[type])
 def _exits(place: lexical.Place) -> List[layout.Handler]:
     """The bytecode handlers of the frame's with blocks, if they agree with the source."""
     count = sum(1 for block in place.blocks or () if block.part == "item")
-    return list(place.withs) if len(place.withs) == count and slots.readable() else []
+    return list(place.withs) if len(place.withs) == count and valuestack.readable() else []
 
 
 # --------------------------------------------------------------------------- try
@@ -134,7 +137,7 @@ def _through_with(frame: FrameType, block: lexical.Block, handler: Optional[layo
                   cls: Optional[type]) -> Passage:
     item = block.node.items[block.index]
     if handler is not None:
-        owner, function = slots.exit_callable(frame, handler)
+        owner, function = valuestack.exit_callable(frame, handler)
         return withs.exit_passage(owner, function, cls, through)
     return withs.static_passage(item, here, cls)
 
@@ -142,21 +145,20 @@ def _through_with(frame: FrameType, block: lexical.Block, handler: Optional[layo
 def _without_source(frame: FrameType, cls: Optional[type]) -> Passage:
     """What bytecode alone says: only ``finally`` and known with blocks are followed."""
     result = passes(cls)
-    for handler in slots.handlers(frame):
+    for handler in valuestack.handlers(frame):
         if handler.kind == "except":
             return _except_without_source(frame, handler, result)
         if handler.kind == "with":
-            if not slots.readable():
+            if not valuestack.readable():
                 return unsure("a with block without source may end it")
-            owner, function = slots.exit_callable(frame, handler)
+            owner, function = valuestack.exit_callable(frame, handler)
             result = withs.exit_passage(owner, function, result.cls, through)
         elif not layout.only_reraises(frame.f_code, handler):
             return unsure("a finally without source may end it")
         if result.way != "passes":
             return result
-    if not layout.HAS_TABLES and frame.f_code.co_name not in ("<lambda>", "<genexpr>"):
-        if layout.sets_up_blocks(frame.f_code):
-            return unsure("the source of {} is not known".format(frame.f_code.co_name))
+    if not layout.HAS_TABLES and not valuestack.readable() and layout.sets_up_blocks(frame.f_code):
+        return unsure("the source of {} is not known".format(frame.f_code.co_name))
     return result
 
 

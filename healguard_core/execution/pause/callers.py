@@ -15,34 +15,39 @@ from .handlers import key_of
 from .names import UNKNOWN
 from .passage import Passage, passes, swallows, unsure
 
+
+def _words(table: str) -> FrozenSet[str]:
+    return frozenset(table.split())
+
+
 _GENERATOR = 0x20 | 0x80 | 0x100 | 0x200
 _SENSITIVE = (AttributeError, TypeError, LookupError, StopIteration, StopAsyncIteration, OverflowError)
-_ITERATING = frozenset("""
+_ITERATING = _words("""
 FOR_ITER UNPACK_SEQUENCE UNPACK_EX LIST_EXTEND SET_UPDATE CALL_FUNCTION_EX BUILD_TUPLE_UNPACK BUILD_LIST_UNPACK
 BUILD_SET_UPDATE BUILD_TUPLE_UNPACK_WITH_CALL BUILD_SET_UNPACK CONTAINS_OP GET_ITER LIST_TO_TUPLE
-""".split())
+""")
 _HINTING = frozenset(["LIST_EXTEND", "CALL_FUNCTION_EX", "UNPACK_EX", "BUILD_LIST_UNPACK", "BUILD_TUPLE_UNPACK",
                       "BUILD_TUPLE_UNPACK_WITH_CALL"])
-_ITERATORS = frozenset("""
+_ITERATORS = _words("""
 builtins:list builtins:tuple builtins:set builtins:frozenset builtins:dict builtins:sorted builtins:sum builtins:min
 builtins:max builtins:any builtins:all builtins:enumerate builtins:zip builtins:map builtins:filter builtins:reversed
 builtins:bytes builtins:bytearray builtins:str.join builtins:list.extend builtins:set.update builtins:set.union
 builtins:frozenset.union builtins:set.intersection builtins:set.difference builtins:dict.fromkeys builtins:dict.update
 collections:deque _collections:deque collections:deque.extend _collections:deque.extend functools:reduce
 _functools:reduce builtins:next collections:Counter builtins:bytes.join _collections:_count_elements
-""".split())
-_HINTERS = frozenset("""
+""")
+_HINTERS = _words("""
 builtins:list builtins:tuple builtins:sorted builtins:str.join builtins:bytes.join builtins:list.extend builtins:bytes
 builtins:bytearray operator:length_hint _operator:length_hint
-""".split())
+""")
 _SIZERS = frozenset(["builtins:len", "builtins:bool", "builtins:any", "builtins:all", "builtins:filter"])
 _ATTRIBUTE_EATERS = frozenset(["builtins:hasattr", "builtins:isinstance", "builtins:issubclass"])
 # Special methods that C code tries before it does something else, whatever they raise.
-_TRIED = frozenset("""
+_TRIED = _words("""
 __len__ __length_hint__ __getattr__ __getattribute__ __iter__ __getitem__ __array__ __array_interface__
 __array_struct__ __array_priority__ __array_ufunc__ __array_function__ __float__ __int__ __index__ __complex__
 __buffer__ __dlpack__
-""".split())
+""")
 # Operations that can call a method of a value directly; anything else that seems to call ran a destructor or callback.
 _SILENT = ("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF", "POP_TOP", "DELETE_FAST", "DELETE_NAME",
            "DELETE_DEREF", "DELETE_GLOBAL", "RETURN_VALUE", "RETURN_CONST", "POP_EXCEPT", "POP_BLOCK", "ROT_TWO",
@@ -160,7 +165,7 @@ def _call_node(caller: FrameType) -> Optional[ast.Call]:
     return lexical.expression_at(caller, _CALL)  # type: ignore[no-any-return]
 
 
-_CALL = (ast.Call,)  # type: Tuple[type, ...]
+_CALL: Tuple[type, ...] = (ast.Call,)
 
 
 def _call(callee: FrameType, caller: FrameType, cls: type) -> Passage:
@@ -260,4 +265,4 @@ def _is_getter(cls: type, code: types.CodeType) -> bool:
     return False
 
 
-_LOOKUPS = frozenset(["__getattr__", "__getattribute__", "__get__"])  # type: FrozenSet[str]
+_LOOKUPS: FrozenSet[str] = frozenset(["__getattr__", "__getattribute__", "__get__"])

@@ -69,9 +69,11 @@ celery.app.trace:build_tracer.<locals>.trace_task
 """
 
 _STORES = """
-concurrent.futures.thread:_WorkItem.run concurrent.futures.process:_process_worker concurrent.futures.process:_process_chunk
+concurrent.futures.thread:_WorkItem.run concurrent.futures.process:_process_worker
+concurrent.futures.process:_process_chunk
 multiprocessing.process:BaseProcess._bootstrap multiprocessing.pool:worker
-asyncio.events:Handle._run asyncio.tasks:Task.__step asyncio.tasks:Task.__step_run_and_handle_result trio._core._run:unrolled_run trio._core._run:Runner.spawn_impl
+asyncio.events:Handle._run asyncio.tasks:Task.__step asyncio.tasks:Task.__step_run_and_handle_result
+trio._core._run:unrolled_run trio._core._run:Runner.spawn_impl
 trio._threads:RunSyncInWorkerThread outcome._impl:capture curio.kernel:Kernel._run
 unittest.async_case:IsolatedAsyncioTestCase._asyncioLoopRunner
 twisted.internet.defer:_inlineCallbacks twisted.internet.defer:Deferred._runCallbacks
@@ -85,17 +87,17 @@ class Known:
     """The tables, with what a configuration adds to them."""
 
     def __init__(self, transparent: Sequence[str] = (), boundaries: Sequence[str] = ()) -> None:
-        self._roles = {}  # type: Dict[str, str]
+        self._roles: Dict[str, str] = {}
         for role_name, table in ((OPEN, _OPEN + TRANSPARENT), (STORE, _STORES), (OUTCOME, _OUTCOMES)):
             self._roles.update((name, role_name) for name in table.split())
         self._roles.update((name, OPEN) for name in transparent)
         self._roles.update((name, OUTCOME) for name in boundaries)
-        self._short = {}  # type: Dict[str, str]
+        self._short: Dict[str, str] = {}
         for name, role_name in self._roles.items():
             module, _, qualname = name.partition(":")
             self._short["{}:{}".format(module, qualname.rpartition(".")[2])] = role_name
         self._names = {name.rpartition(":")[2].rpartition(".")[2] for name in self._roles}
-        self._memo = {}  # type: Dict[int, Tuple[CodeType, str]]
+        self._memo: Dict[int, Tuple[CodeType, str]] = {}
 
     def role(self, frame: FrameType) -> str:
         """The role of a frame's function. Remembered by code object."""
@@ -111,7 +113,7 @@ class Known:
         module = dict.get(frame.f_globals, "__name__")
         if type(module) is not str:
             return ORDINARY
-        if module.startswith("healguard_core.") or module.startswith("pytest_heal."):
+        if module.startswith(("healguard_core.", "pytest_heal.")):
             return self._own(module, code)
         if code.co_name not in self._names:
             return ORDINARY

@@ -32,7 +32,7 @@ class Decider:
 
     def __init__(self, catchers: Sequence[str] = (), boundaries: Sequence[str] = ()) -> None:
         self._known = _Known(catchers, boundaries)
-        self.counters = {"decisions": 0, "failures": 0, HANDLED: 0, UNHANDLED: 0, UNDECIDED: 0}  # type: Dict[str, int]
+        self.counters: Dict[str, int] = {"decisions": 0, "failures": 0, HANDLED: 0, UNHANDLED: 0, UNDECIDED: 0}
 
     def decide(self, exc: BaseException, frame: FrameType) -> Decision:
         """Whether somebody between ``frame`` and the outcome would handle ``exc``, just raised or caught in ``frame``.
@@ -49,7 +49,7 @@ class Decider:
         return decision
 
     def _walk(self, cls: Optional[type], start: FrameType) -> Decision:
-        frame = start  # type: FrameType
+        frame: FrameType = start
         result = blocks.through(frame, cls)
         for _ in range(_MAX_FRAMES):
             if result.way != "passes":

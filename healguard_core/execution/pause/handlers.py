@@ -63,7 +63,7 @@ def handler_ends(handler: Any, names_here: Names, cls: Optional[type]) -> Ends:
 
 def flow(statements: List[Any], body: Body) -> Ends:
     """How a list of statements ends."""
-    ends = set()  # type: Ends
+    ends: Ends = set()
     for statement in statements:
         here = _one(statement, body)
         ends |= here - {NEXT}
@@ -142,7 +142,7 @@ def _try(statement: Any, body: Body) -> Ends:
 
 
 def _match(statement: Any, body: Body) -> Ends:
-    ends = {NEXT}  # type: Ends
+    ends: Ends = {NEXT}
     for case in statement.cases:
         ends = ends | flow(case.body, body)
     return ends
@@ -160,7 +160,7 @@ def _expression(statement: Any, body: Body) -> Ends:
     return call_ends(value, body) if isinstance(value, ast.Call) else {NEXT}
 
 
-_STATEMENTS = {
+_STATEMENTS: Dict[type, Callable[[Any, Body], Ends]] = {
     ast.Return: _return,
     ast.Raise: _raise,
     ast.Break: lambda _statement, _body: {BREAK},
@@ -175,7 +175,7 @@ _STATEMENTS = {
     ast.Assert: _assert,
     ast.Expr: _expression,
     ast.Assign: _expression,
-}  # type: Dict[type, Callable[[Any, Body], Ends]]
+}
 if hasattr(ast, "TryStar"):
     _STATEMENTS[ast.TryStar] = _try
 if hasattr(ast, "Match"):

@@ -76,7 +76,7 @@ def handlers(code: CodeType, offset: int) -> List[Handler]:
     if not table:
         return []
     raw = code.co_code
-    found = []  # type: List[Handler]
+    found: List[Handler] = []
     seen = set()
     entry = covering(table, offset)
     while entry is not None and entry.target not in seen:
@@ -132,7 +132,7 @@ def called(code: CodeType, offset: int) -> Optional[ast.Call]:
         return None
     count = before[-1].arg or 0
     level = count + {"CALL_FUNCTION": 1, "CALL_METHOD": 2, "CALL_FUNCTION_KW": 2}[before[-1].opname]
-    arguments = [ast.Constant(value=...) for _ in range(count)]  # type: List[ast.expr]
+    arguments: List[ast.expr] = [ast.Constant(value=...) for _ in range(count)]
     for index in range(len(before) - 2, -1, -1):
         step = before[index]
         level -= dis.stack_effect(step.opcode, step.arg, jump=False)

@@ -13,7 +13,7 @@ import tokenize
 from types import CodeType, FrameType
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from . import layout, slots
+from . import layout, valuestack
 
 Position = Tuple[int, int, int, int]  # line, column, end line, end column; columns are -1 where unknown
 
@@ -49,8 +49,8 @@ class Place(NamedTuple):
     withs: List[layout.Handler]  # the handlers of the with blocks, in the same order as in `blocks`
 
 
-_places = {}  # type: Dict[Tuple[int, int], Place]
-_scopes = {}  # type: Dict[int, Tuple[CodeType, Optional[Scope]]]
+_places: Dict[Tuple[int, int], Place] = {}
+_scopes: Dict[int, Tuple[CodeType, Optional[Scope]]] = {}
 
 
 def place(frame: FrameType) -> Place:
@@ -70,12 +70,12 @@ def _find(frame: FrameType) -> Place:
         return Place(code, None, [], None, [])
     if code.co_name.startswith("<") and code.co_name != "<module>":
         return Place(code, None, [], None, [])  # lambdas and comprehensions hold no blocks
-    withs = [handler for handler in slots.handlers(frame) if handler.kind == "with"]
+    withs = [handler for handler in valuestack.handlers(frame) if handler.kind == "with"]
     scope = scope_of(code, frame.f_globals)
     position = position_at(code, frame.f_lasti, frame.f_lineno)
     if scope is None or position is None:
         return Place(code, position, None, scope, withs)
-    blocks = blocks_at(scope, position, len(withs) if slots.readable() or layout.HAS_TABLES else None)
+    blocks = blocks_at(scope, position, len(withs) if valuestack.readable() or layout.HAS_TABLES else None)
     return Place(code, position, blocks, scope, withs)
 
 
@@ -175,7 +175,7 @@ def source_lines(filename: str, scope: Dict[str, Any], _open: Any = open) -> Lis
     return known
 
 
-_files = {}  # type: Dict[str, List[str]]
+_files: Dict[str, List[str]] = {}
 
 
 def _read_file(filename: str, _open: Any) -> List[str]:
@@ -222,7 +222,7 @@ def blocks_at(scope: Scope, position: Position, withs: Optional[int] = None) -> 
     """
     shift = scope.shift
     local = (position[0] - shift, position[1], position[2] - shift, position[3])
-    found = []  # type: List[Block]
+    found: List[Block] = []
     statement = _child(scope.node.body, local)
     if statement is None:
         return None
@@ -313,7 +313,7 @@ def expression_at(frame: FrameType, kinds: Tuple[type, ...]) -> Any:
     return known[2]
 
 
-_expressions = {}  # type: Dict[Tuple[int, int], Tuple[CodeType, Tuple[type, ...], Any]]
+_expressions: Dict[Tuple[int, int], Tuple[CodeType, Tuple[type, ...], Any]] = {}
 
 
 def _expression(frame: FrameType, position: Position, kinds: Tuple[type, ...]) -> Any:
@@ -362,9 +362,7 @@ def stored_names(body: List[Any]) -> "frozenset[str]":
     for node in own_nodes(body):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             found.add(node.id)
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            found.add(node.name)
-        elif isinstance(node, ast.ExceptHandler) and node.name:
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler)) and node.name:
             found.add(node.name)
         elif isinstance(node, ast.alias):
             found.add((node.asname or node.name).split(".")[0])

@@ -9,7 +9,7 @@ import builtins
 import types
 from typing import Any, Callable, Dict, FrozenSet, Mapping, Optional, Tuple
 
-from . import slots
+from . import valuestack
 
 UNKNOWN = object()
 """The value of everything that cannot be known without running code."""
@@ -80,8 +80,8 @@ def local_value(frame: types.FrameType, name: str) -> Any:
     Reads the slot itself where the interpreter's layout is known, because asking for ``f_locals`` leaves a
     snapshot behind that keeps the program's objects alive (before Python 3.13).
     """
-    if slots.readable():
-        value = slots.variable(frame, name, UNKNOWN)
+    if valuestack.readable():
+        value = valuestack.variable(frame, name, UNKNOWN)
         if type(value) is types.CellType and name in frame.f_code.co_cellvars + frame.f_code.co_freevars:
             return _cell_value(value)
         return value
@@ -198,10 +198,9 @@ def _slot_value(slot: Any, value: Any) -> Any:
 def _unbound(entry: Any) -> Any:
     if type(entry) is staticmethod:
         return entry.__func__
-    if entry is not UNKNOWN and type(entry) not in _FUNCTIONS and not is_class(entry):
-        if class_attribute(type(entry), "__get__") is not UNKNOWN:
-            return UNKNOWN
-    return entry
+    if entry is UNKNOWN or type(entry) in _FUNCTIONS or is_class(entry):
+        return entry
+    return entry if class_attribute(type(entry), "__get__") is UNKNOWN else UNKNOWN
 
 
 # --------------------------------------------------------------------------- expressions
@@ -353,7 +352,7 @@ def _constant(node: Any, _names: Names) -> Any:
     return node.value
 
 
-_RULES = {
+_RULES: Dict[type, Callable[[Any, Names], Any]] = {
     ast.Name: _name,
     ast.Attribute: _attribute,
     ast.Constant: _constant,
@@ -362,4 +361,4 @@ _RULES = {
     ast.BoolOp: _bool,
     ast.Compare: _compare,
     ast.Call: _call,
-}  # type: Dict[type, Callable[[Any, Names], Any]]
+}

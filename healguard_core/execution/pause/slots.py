@@ -1,212 +1,159 @@
-"""What lies in the slots and on the value stack of a live frame, read through `ctypes`. Standard library only.
+"""Variable slots of live frames: the real cells, and unbinding a local. Standard library only.
 
-This layout is private to the interpreter, so it is used only after a self-test in this very process has found every
-planted object at its computed place; otherwise it stays off, and whoever asks has to do without. The self-test
-compares words with the `id` of the planted objects and never follows one.
+The layout is private to CPython, so it is used only after a self-test in this very process found planted objects at
+one and only one place; otherwise every function here answers "cannot" and callers take the public way.
 """
 
 import ctypes
+import dis
 import sys
-from types import CodeType, FrameType
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
-
-from . import layout
-from .layout import Handler
+from types import CellType, CodeType, FrameType
+from typing import Any, Dict, FrozenSet, List
 
 _WORD = ctypes.sizeof(ctypes.c_void_p)
-_FRAME_WORD = 3  # 3.11+, PyFrameObject: refcount, type, f_back, f_frame
-_TAG_BITS = 3  # 3.14 keeps flags in the low bits of stack references
-_SPLIT_EXIT = sys.version_info >= (3, 14)  # __exit__ and its self are two stack entries
-_BLOCK_SIZE = 3  # ints of one entry of the block stack, 3.8 to 3.10: type, handler, level
-_MAX_BLOCKS = 20
+_INNER = sys.version_info >= (3, 11)  # slots live in the interpreter's own frame, which the frame object points to
+_TAGS = 3 if sys.version_info >= (3, 14) else 0  # flags in the low bits of a slot
+_getframe = sys._getframe
+_origin = []  # type: List[int]  # the word where slots begin; 0: unknown layout
 
 
-class _Layout(NamedTuple):
-    """``slots``: the word where a frame's slots begin; ``blocks``: the byte of its block counter (3.8 to 3.10)."""
-
-    slots: int
-    blocks: int = 0
-    stack: int = 0  # the byte where the block stack begins
-
-
-_LAYOUTS = {
-    (3, 8): _Layout(45, 112, 120),
-    (3, 9): _Layout(45, 112, 120),
-    (3, 10): _Layout(44, 104, 112),
-    (3, 11): _Layout(9),
-    (3, 12): _Layout(9),
-    (3, 13): _Layout(9),
-    (3, 14): _Layout(10),
-}
-_found = []  # type: List[Optional[_Layout]]  # empty: not tested yet; [None]: off
+def slot_names(code: CodeType) -> List[str]:
+    """The names of ``code``'s slots in their order in the frame."""
+    cells = list(code.co_cellvars)
+    if _INNER:
+        cells = [name for name in cells if name not in code.co_varnames]
+    return list(code.co_varnames) + cells + list(code.co_freevars)
 
 
-def readable() -> bool:
-    """Whether slots of live frames can be read here. The first call runs the self-test."""
-    if not _found:
-        _found.append(_tested())
-    return _found[0] is not None
+def available() -> bool:
+    """Whether slots can be reached on this interpreter. The first call runs the self-test."""
+    if not _origin:
+        _origin.append(_find_origin())
+    return _origin[0] > 0
 
 
-def variable(frame: FrameType, name: str, default: Any) -> Any:
-    """What the slot of variable ``name`` holds (a cell for captured ones); ``default`` where unbound."""
-    index = _slot_names(frame.f_code).get(name)
-    known = _found[0] if _found else None
-    return default if index is None or known is None else _read(frame, known, index, default)
-
-
-def exit_callable(frame: FrameType, handler: Handler) -> Tuple[Any, Any]:
-    """``(self, function)`` of the ``__exit__`` that a live frame's ``with`` handler would call.
-
-    ``self`` is None where the function is a bound method. Both are None while slots are not `readable`.
-    """
-    known = _found[0] if _found else None
-    if known is None:
-        return None, None
-    top = slot_count(frame.f_code) + handler.depth
-    if _SPLIT_EXIT:
-        return _read(frame, known, top - 1, None), _read(frame, known, top - 2, None)
-    return None, _read(frame, known, top - 1, None)
-
-
-def handlers(frame: FrameType) -> List[Handler]:
-    """Every handler around a live frame's current instruction, from the innermost outward.
-
-    Empty before Python 3.11 while slots are not `readable`; callers tell that apart by asking.
-    """
-    if layout.HAS_TABLES:
-        return layout.handlers(frame.f_code, frame.f_lasti)
-    known = _found[0] if _found else None
-    return [] if known is None else _block_stack(frame, known)
-
-
-def _block_stack(frame: FrameType, known: _Layout) -> List[Handler]:
-    count = ctypes.c_int.from_address(id(frame) + known.blocks).value
-    if not 0 <= count <= _MAX_BLOCKS:
-        return []
-    ints = (ctypes.c_int * (_BLOCK_SIZE * count)).from_address(id(frame) + known.stack)
-    unit = 2 if sys.version_info >= (3, 10) else 1  # bytes of one step of a handler's address
-    found = []
-    for index in range(count - 1, -1, -1):
-        kind, target, level = ints[index * _BLOCK_SIZE:(index + 1) * _BLOCK_SIZE]
-        if kind == layout.SETUP_FINALLY:
-            found.append(Handler(target * unit, level, layout.kind_at(frame.f_code, target * unit)))
+def real_cells(frame: FrameType) -> Dict[str, CellType]:
+    """The cells of the frame's captured and free variables by name; empty where slots cannot be reached."""
+    code = frame.f_code
+    wanted = set(code.co_cellvars) | set(code.co_freevars)
+    found = {}  # type: Dict[str, CellType]
+    if not wanted or not available():
+        return found
+    names = slot_names(code)
+    for index in range(len(names) - 1, -1, -1):  # from the end: before 3.11 an argument's name is there twice
+        name = names[index]
+        if name in wanted and name not in found:
+            address = _held(frame, index)
+            value = ctypes.cast(address, ctypes.py_object).value if address else None
+            if isinstance(value, CellType):
+                found[name] = value
     return found
 
 
-_names_of = {}  # type: Dict[int, Tuple[CodeType, Dict[str, int]]]
+def is_unbound(frame: FrameType, name: str) -> bool:
+    """Whether the slot of local ``name`` is empty. Only when `available`."""
+    return not _held(frame, slot_names(frame.f_code).index(name))
 
 
-def _slot_names(code: CodeType) -> Dict[str, int]:
-    known = _names_of.get(id(code))
-    if known is not None:
-        return known[1]
-    found = list(code.co_varnames)
-    if layout.HAS_TABLES:  # a captured parameter shares its slot
-        found += [name for name in code.co_cellvars if name not in code.co_varnames]
-    else:
-        found += ["<cell>" + name if name in code.co_varnames else name for name in code.co_cellvars]
-    found += list(code.co_freevars)
-    slots = {name: index for index, name in enumerate(found)}
-    for name in code.co_cellvars:
-        slots[name] = slots.get("<cell>" + name, slots[name])
-    if len(_names_of) > 5000:
-        _names_of.clear()
-    _names_of[id(code)] = (code, slots)
-    return slots
+def unbound_names(frame: FrameType) -> List[str]:
+    """The slots that are empty now, hidden ones of inlined comprehensions included. Only when `available`."""
+    return [name for index, name in enumerate(slot_names(frame.f_code)) if not _held(frame, index)]
 
 
-def slot_count(code: CodeType) -> int:
-    """How many slots come before the value stack."""
-    shared = sum(1 for name in code.co_cellvars if name in code.co_varnames) if layout.HAS_TABLES else 0
-    return len(code.co_varnames) + len(code.co_cellvars) + len(code.co_freevars) - shared
+def fill(frame: FrameType, name: str) -> None:
+    """Bind the unbound slot of ``name`` to None. Only when `available` and `is_unbound`."""
+    pointer = ctypes.c_size_t.from_address(_slot(frame, slot_names(frame.f_code).index(name)))
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(None))
+    # None never dies where slots carry tags (3.14), and a tagged reference to it is the one without a count.
+    pointer.value = id(None) | (1 if _TAGS else 0)
 
 
-def _word(address: int) -> int:
-    return ctypes.c_size_t.from_address(address).value
+def unbind(frame: FrameType, name: str) -> None:
+    """Empty the slot of local ``name`` as ``del`` does. Only when `available` and `unbinding_is_safe`."""
+    pointer = ctypes.c_size_t.from_address(_slot(frame, slot_names(frame.f_code).index(name)))
+    old = pointer.value
+    address = old & ~_TAGS
+    if not address:
+        return
+    pointer.value = 1 if _TAGS else 0
+    if not old & _TAGS & 1:
+        ctypes.pythonapi.Py_DecRef(ctypes.cast(address, ctypes.py_object))
 
 
-def _address(frame: FrameType, known: _Layout, index: int) -> int:
-    start = _word(id(frame) + _FRAME_WORD * _WORD) if layout.HAS_TABLES else id(frame)
-    return _word(start + (known.slots + index) * _WORD) & ~_TAG_BITS
+def _slot(frame: FrameType, index: int) -> int:
+    base = id(frame)
+    if _INNER:
+        base = ctypes.c_size_t.from_address(base + 3 * _WORD).value  # after count, type and f_back
+    return base + (_origin[0] + index) * _WORD
 
 
-def _read(frame: FrameType, known: _Layout, index: int, default: Any) -> Any:
-    address = _address(frame, known, index)
-    return default if address == 0 else ctypes.cast(address, ctypes.py_object).value
+def _held(frame: FrameType, index: int) -> int:
+    """The address of the object in a slot; 0 when it is empty."""
+    return ctypes.c_size_t.from_address(_slot(frame, index)).value & ~_TAGS
 
 
-# --------------------------------------------------------------------------- self-test
+def _find_origin() -> int:
+    plain = sys.implementation.name == "cpython" and object.__basicsize__ == 2 * _WORD  # not free-threaded, no debug
+    if not plain or _WORD != 8 or not (3, 8) <= sys.version_info[:2] <= (3, 14):
+        return 0
+    places = [_plant(object(), object()), _plant([], {})]
+    if len(places[0]) != 1 or places[0] != places[1]:
+        return 0
+    return places[0][0]
 
 
-class _Exit:
-    """What the planted ``__exit__`` resolves to: an object whose address is known."""
-
-    def __call__(self, *_args: Any) -> bool:
-        return False
-
-
-class _Planted:
-    exit = _Exit()
-
-    @property
-    def __exit__(self) -> Any:
-        return type(self).exit
-
-    def __enter__(self) -> None:
-        return None
+def _plant(first: Any, second: Any) -> List[int]:
+    """Where, in words, this frame keeps ``first`` and ``second`` next to each other. Follows no address but one."""
+    frame = _getframe()
+    planted = [id(first), id(second), id(frame)]
+    base, words = id(frame), sys.getsizeof(frame) // _WORD
+    if _INNER:
+        base, words = ctypes.c_size_t.from_address(base + 3 * _WORD).value, 16
+    found = []
+    for word in range(3, words - 3):
+        seen = [ctypes.c_size_t.from_address(base + (word + step) * _WORD).value & ~_TAGS for step in range(3)]
+        if seen == planted:
+            found.append(word)
+    return found
 
 
-def _shape_plain(look: Any) -> None:
-    first, second = object(), object()
-    with _Planted():
-        look({"first": first, "second": second}, 1)
+# --------------------------------------------------------------------------- what the compiler took for granted
+
+_unchecked_of = {}  # type: Dict[CodeType, FrozenSet[str]]
 
 
-def _shape_cells(look: Any, argument: Any = None) -> Any:
-    value = object()
-    for _ in (1, 2):
-        with _Planted():
-            try:
-                with _Planted():
-                    look({}, 2)
-            finally:
-                argument = value
-    return lambda: (value, argument)
+def unbinding_is_safe(code: CodeType, name: str) -> bool:
+    """Whether every read of local ``name`` in ``code`` notices that it is unbound.
+
+    Before 3.12 every read does. Since then the compiler leaves the check out where it proved the name bound.
+    """
+    return sys.version_info < (3, 12) or name not in unchecked_reads(code)
 
 
-def _shape_generator(look: Any) -> Iterator[None]:
-    value = object()
-    yield
-    with _Planted():
-        look({"value": value}, 1)
+def unchecked_reads(code: CodeType) -> FrozenSet[str]:
+    """The locals that ``code`` reads somewhere without looking whether they are bound (3.12+)."""
+    known = _unchecked_of.get(code)
+    if known is None:
+        if len(_unchecked_of) > 1000:
+            _unchecked_of.clear()
+        found = set()
+        for instruction in dis.get_instructions(code):
+            if "LOAD_FAST" in instruction.opname and instruction.opname not in _CHECKED:
+                value = instruction.argval
+                found.update(value if isinstance(value, tuple) else (value,))
+        known = _unchecked_of[code] = frozenset(found)
+    return known
 
 
-def _tested() -> Optional[_Layout]:
-    known = _LAYOUTS.get(sys.version_info[:2])
-    if known is None or sys.implementation.name != "cpython" or _WORD != 8:
-        return None
-    if hasattr(sys, "gettotalrefcount") or not getattr(sys, "_is_gil_enabled", lambda: True)():
-        return None
-    seen = []  # type: List[bool]
-
-    def look(planted: Dict[str, Any], depth: int, _getframe: Any = sys._getframe) -> None:
-        seen.append(_agrees(_getframe(1), known, planted, depth))
-
-    _shape_plain(look)
-    _shape_cells(look)
-    for _ in _shape_generator(look):
-        pass
-    return known if len(seen) == 4 and all(seen) else None
+_CHECKED = ("LOAD_FAST_CHECK", "LOAD_FAST_AND_CLEAR")
 
 
-def _agrees(frame: FrameType, known: _Layout, planted: Dict[str, Any], depth: int) -> bool:
-    slots = _slot_names(frame.f_code)
-    if any(_address(frame, known, slots[name]) != id(value) for name, value in planted.items()):
-        return False
-    chain = layout.handlers(frame.f_code, frame.f_lasti) if layout.HAS_TABLES else _block_stack(frame, known)
-    withs = [handler for handler in chain if handler.kind == "with"]
-    top = slot_count(frame.f_code) - (2 if _SPLIT_EXIT else 1)
-    return len(withs) == depth and all(
-        _address(frame, known, top + handler.depth) == id(_Planted.exit) for handler in withs)
-
+def own_name_of_comprehension(code: CodeType) -> FrozenSet[str]:
+    """The names that inlined comprehensions of ``code`` bind for themselves (3.12+)."""
+    if sys.version_info < (3, 12):
+        return frozenset()
+    return frozenset(
+        instruction.argval
+        for instruction in dis.get_instructions(code)
+        if instruction.opname == "LOAD_FAST_AND_CLEAR"
+    )

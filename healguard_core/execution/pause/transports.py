@@ -100,7 +100,7 @@ def _waiter(task: Any) -> Any:
 def _gathering(callback: Any) -> Any:
     if "gather.<locals>._done_callback" not in callback.__qualname__ or not callback.__closure__:
         return None
-    cells = dict(zip(callback.__code__.co_freevars, callback.__closure__))
+    cells = dict(zip(callback.__code__.co_freevars, callback.__closure__))  # noqa: B905 - Python 3.8
     try:
         if cells["return_exceptions"].cell_contents is not False:
             return None
@@ -116,7 +116,7 @@ def _gathering(callback: Any) -> Any:
 
 def _through_chain(coroutine: Any, cls: Optional[type], through: Through) -> Passage:
     """Through the suspended frames of a coroutine, from the innermost await outward."""
-    frames = []  # type: List[FrameType]
+    frames: List[FrameType] = []
     while coroutine is not None:
         if type(coroutine) is CoroutineType:
             frame, inner = coroutine.cr_frame, coroutine.cr_await

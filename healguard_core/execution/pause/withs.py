@@ -77,8 +77,8 @@ def _python_exit(owner: Any, base: type, function: Any, cls: Optional[type], thr
 
 def _parameters(code: types.CodeType, owner: Any, cls: Optional[type], changed: "frozenset[str]") -> Dict[str, Any]:
     own = code.co_varnames[:code.co_argcount]
-    values = [owner, UNKNOWN if cls is None else cls, Flying(cls), UNKNOWN]  # type: list
-    known = dict(zip(own, values))
+    values: list = [owner, UNKNOWN if cls is None else cls, Flying(cls), UNKNOWN]
+    known = dict(zip(own, values))  # noqa: B905 - Python 3.8
     if len(own) < 4 and code.co_flags & 0x04:  # *args takes the three
         known[code.co_varnames[code.co_argcount + code.co_kwonlyargcount]] = tuple(values[len(own):])
     return {name: value for name, value in known.items() if name not in changed}
@@ -117,7 +117,7 @@ class _Exit:
 
     def _handed_on(self, body: Any, view: Body) -> Optional[Passage]:
         """What the exits that this one calls do; None if it calls none."""
-        result = None  # type: Optional[Passage]
+        result: Optional[Passage] = None
         for node in lexical.own_nodes(body):
             call = _exit_call(node) if isinstance(node, ast.Call) else None
             if call is not None:
@@ -274,7 +274,7 @@ numpy:errstate numpy.core._ufunc_config:errstate numpy._core._ufunc_config:errst
 pandas._config.config:option_context pandas.core.config:option_context
 """
 
-TABLE = {
+TABLE: Dict[str, Rule] = {
     "contextlib:suppress": _swallowing_field("_exceptions", "contextlib.suppress"),
     "contextlib:_GeneratorContextManager": _generator,
     "contextlib:_AsyncGeneratorContextManager": _generator,
@@ -291,7 +291,7 @@ TABLE = {
     "asyncio.timeouts:Timeout": _passing,
     "anyio._backends._asyncio:TaskGroup": _unsure_as("an anyio task group puts it into a group"),
     "trio._core._run:NurseryManager": _unsure_as("a trio nursery puts it into a group"),
-}  # type: Dict[str, Rule]
+}
 TABLE.update((name, _passing) for name in _PASSING.split())
 
 

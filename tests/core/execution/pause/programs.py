@@ -64,7 +64,7 @@ _count = itertools.count()
 
 def load(text, **scope):
     """A module's namespace from source text that can be found again."""
-    filename = "<program {}>".format(next(_count))
+    filename = f"<program {next(_count)}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
     scope["__name__"] = "program"
     exec(compile(text, filename, "exec", dont_inherit=True), scope)
@@ -76,7 +76,7 @@ def measure(text):
     boom = Boom(handled.Decider(boundaries=[__name__ + ":drive"]))
     scope = load(text, boom=boom.function())
     outcome = drive(scope["main"])
-    assert boom.decisions, "the program did not raise: {!r}".format(outcome)
+    assert boom.decisions, f"the program did not raise: {outcome!r}"
     return boom.decisions[0], is_or_led_to(outcome, boom.raised[0]), boom
 
 

@@ -1,10 +1,7 @@
 """The decision, on small programs whose exceptions are then let go."""
 
-import sys
 
 import pytest
-
-from healguard_core.execution.pause import handled, layout
 
 from . import programs
 
