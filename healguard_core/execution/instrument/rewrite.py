@@ -70,6 +70,7 @@ class _Rewriter:
         self.marks: List[Mark] = []
         self._off = off
         self._lazy_annotations = lazy_annotations
+        self._raises = 0  # how many raise statements were seen so far
 
     # ------------------------------------------------------------- blocks
 
@@ -110,6 +111,8 @@ class _Rewriter:
 
     def _simple(self, statement: ast.stmt, block: Block, out: List[ast.stmt]) -> _Cost:
         scope = block.scope
+        if statement.__class__ is ast.Raise:
+            self._raises += 1
         if (
             not kinds.simple_can_raise(statement, scope.kind == "function", self._lazy_annotations)
             or block.depth + _HANDLER > _LIMIT
@@ -199,16 +202,18 @@ class _Rewriter:
 
     def _guarded(self, node: ast.Try, block: Block, out: List[ast.stmt]) -> _Cost:
         """A ``try`` around one statement: the site is put around the ``try``, so that the program's own handlers are
-        asked first, at no cost. All ways of going on lead to the same place from there.
+        asked first, at no cost. All ways of going on lead to the same place from there. Not so where a handler
+        raises: what it does before it does so would come too early.
         """
         inner = node.body[0]
         height, exposed = 0, False
+        raises = self._raises
         for handler in node.handlers:
             cost = self._handler(handler.body, block, 0, False)
             height, exposed = _both((height, exposed), (_HANDLER + cost[0], cost[1]))
         taller = max(2, 1 + height)
-        kind = _KIND_OF.get(inner.__class__)
-        if kind is not kinds.SIMPLE or block.depth + taller > _LIMIT or not self._is_site(inner, block):
+        fits = block.depth + taller <= _LIMIT and self._raises == raises
+        if not fits or _KIND_OF.get(inner.__class__) is not kinds.SIMPLE or not self._is_site(inner, block):
             cost = 1 + self._region(node.body, block.inside(1))[0], False
             out.append(node)
             return _both((height, exposed), cost)

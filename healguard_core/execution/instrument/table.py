@@ -22,10 +22,11 @@ class Block:
     """Statements that share the region which a heal in them can leave.
 
     ``depth`` counts the program's own nested blocks above; ``loop`` and ``returns`` say what a region here may do
-    (`nodes.region`). Sites of a block with an ``outer`` one reach that block's region directly.
+    (`nodes.region`). Sites of a block with an ``outer`` one reach that block's region directly. ``final``: it stands
+    in a ``finally`` body.
     """
 
-    __slots__ = ("scope", "depth", "loop", "returns", "is_body", "_outer", "_closed")
+    __slots__ = ("scope", "depth", "loop", "returns", "is_body", "final", "_outer", "_closed")
 
     def __init__(
         self,
@@ -41,21 +42,28 @@ class Block:
         self.loop = loop
         self.returns = returns
         self.is_body = is_body
+        self.final = False
         self._outer = outer
         self._closed = False
 
     def inside(self, blocks: int, loop: bool = False, shared: bool = False) -> "Block":
         """The block of a body that is ``blocks`` deeper; ``shared``: it needs no region of its own."""
         outer = self if shared else None
-        return Block(self.scope, self.depth + blocks, self.loop or loop, self.returns, outer=outer)
+        block = Block(self.scope, self.depth + blocks, self.loop or loop, self.returns, outer=outer)
+        block.final = self.final
+        return block
 
     def passing(self, blocks: int) -> "Block":
         """A ``finally`` body: it reaches the region around it, but may hold no ``return`` of ours."""
-        return Block(self.scope, self.depth + blocks, outer=self)
+        block = Block(self.scope, self.depth + blocks, outer=self)
+        block.final = True
+        return block
 
     def closed(self, blocks: int) -> "Block":
         """A body from which no heal may leave, except from loops inside of it."""
-        return Block(self.scope, self.depth + blocks)
+        block = Block(self.scope, self.depth + blocks)
+        block.final = self.final
+        return block
 
     def close(self) -> None:
         """There is no room for the region."""
@@ -88,7 +96,7 @@ def site_table(marks: List[Mark], source: str) -> Tuple[Site, ...]:
 
 def _site(number: int, mark: Mark, lines: List[str]) -> Site:
     node, kind, block, retry_line, guarded = mark
-    reason = _not_alone(node, lines)
+    reason = _IN_FINAL if block.final else _not_alone(node, lines)
     return Site(
         number=number,
         line=node.lineno,
@@ -107,6 +115,9 @@ def _site(number: int, mark: Mark, lines: List[str]) -> Site:
         is_return=node.__class__ is ast.Return,
         has_yield=_suspends(node),
     )
+
+
+_IN_FINAL = "it stands in a finally block, of which the compiler makes several copies"
 
 
 def _not_alone(node: Any, lines: List[str]) -> str:
