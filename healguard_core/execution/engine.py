@@ -20,7 +20,7 @@ from healguard_core.execution.instrument.sites import Site
 from healguard_core.execution.journal import Journal
 from healguard_core.execution.pause import context
 from healguard_core.execution.pause import resume as resuming
-from healguard_core.execution.pause.handled import Decider, Decision
+from healguard_core.execution.pause.handled import Decider, Decision, thrown_in
 from healguard_core.execution.pause.stack import StackFrame, outermost, repository_frames, source_segment
 from healguard_core.execution.pause.trial import Trial
 from healguard_core.execution.runbook import Runbook
@@ -237,7 +237,7 @@ class Engine:
             return self._pause(number, frame, exc, "every exception is intercepted", False)
         if isinstance(exc, StopIteration) and _is_protocol(frame, self._site(frame, number)):
             return None
-        if frame.f_code.co_flags & CO_GENERATOR_KINDS and self._decider.thrown_in(exc, frame):
+        if frame.f_code.co_flags & CO_GENERATOR_KINDS and thrown_in(exc, frame):
             return None
         decision = self._decider.decide(exc, frame)
         if decision.answer == "unhandled":
@@ -439,7 +439,7 @@ class Engine:
         if resolution.way == "next":
             return Exception
         if resolution.way == "retry":
-            resuming.retry(frame, resolution.value.line)
+            resuming.retry(frame, resolution.value.retry_line)
             return Exception
         if resolution.way == "raise":
             raise resolution.value

@@ -117,7 +117,6 @@ class Session:
         child = outcome is not None
         if outcome is None:
             ran = frame.paused.run(code, label=self._label(), echo=False)
-            frame.paused.undo(ran)
             outcome = _outcome_of(code, False, ran)
         self._record(
             Probed(
@@ -183,7 +182,6 @@ class Session:
             except ValueError as problem:
                 error = str(problem)
         if error:
-            target.paused.undo(ran)
             return self._stumble(code, error, live=True, began=began, stdout=ran.stdout), None
         resolution = _resolution(target, ran, resume)
         wrote = list(ran.wrote)

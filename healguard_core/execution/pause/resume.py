@@ -13,7 +13,7 @@ from typing import Any, Callable, List, NamedTuple, Optional, Tuple, Union
 from healguard_core.execution import hooks
 from healguard_core.execution.instrument.sites import Site
 from healguard_core.execution.pause import flow as flows
-from healguard_core.execution.pause import slots
+from healguard_core.execution.pause import cells
 
 _TABLES = sys.version_info >= (3, 11)
 _FILLS = sys.version_info >= (3, 12)  # a jump binds unbound locals to None
@@ -198,20 +198,20 @@ def _move(frame: FrameType, plan: _Plan) -> None:
         for line in plan.lines:
             frame.f_lineno = line
         return
-    if not slots.available():
+    if not cells.available():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             for line in plan.lines:
                 frame.f_lineno = line
         return
-    unbound = slots.unbound_names(frame)
+    unbound = cells.unbound_names(frame)
     for name in unbound:
-        slots.fill(frame, name)
+        cells.fill(frame, name)
     try:
         for line in plan.lines:
             frame.f_lineno = line
     finally:
         for name in unbound:
             if not flows.reads_unchecked(frame.f_code, name, plan.place):
-                slots.unbind(frame, name)
+                cells.unbind(frame, name)
         frame.f_locals  # up to 3.12 the interpreter copies this mirror back after the trace function: refresh it
