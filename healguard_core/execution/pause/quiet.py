@@ -11,6 +11,7 @@ HEAD_ROOM = 400
 """Python frames that code run at a pause may add above a program that hit the recursion limit."""
 
 _get_limit, _set_limit = sys.getrecursionlimit, sys.setrecursionlimit
+_set_limit_unchecked = ctypes.pythonapi.Py_SetRecursionLimit  # looked up here: a forked child must not use ctypes
 _this_thread = threading.get_ident
 
 
@@ -26,7 +27,7 @@ def head_room(frames: int = HEAD_ROOM) -> Iterator[None]:
             try:
                 _set_limit(limit)
             except RecursionError:  # the program stands at its limit: the checked way refuses to go back there
-                ctypes.pythonapi.Py_SetRecursionLimit(ctypes.c_int(limit))
+                _set_limit_unchecked(ctypes.c_int(limit))
 
 
 @contextmanager

@@ -69,7 +69,7 @@ def fill(frame: FrameType, name: str) -> None:
 
 
 def unbind(frame: FrameType, name: str) -> None:
-    """Empty the slot of local ``name`` as ``del`` does. Only when `available` and `unbinding_is_safe`."""
+    """Empty the slot of local ``name`` as ``del`` does. Only when `available`, and nothing may read it unchecked."""
     pointer = ctypes.c_size_t.from_address(_slot(frame, slot_names(frame.f_code).index(name)))
     old = pointer.value
     address = old & ~_TAGS
@@ -115,37 +115,6 @@ def _plant(first: Any, second: Any) -> List[int]:
         if seen == planted:
             found.append(word)
     return found
-
-
-# --------------------------------------------------------------------------- what the compiler took for granted
-
-_unchecked_of = {}  # type: Dict[CodeType, FrozenSet[str]]
-
-
-def unbinding_is_safe(code: CodeType, name: str) -> bool:
-    """Whether every read of local ``name`` in ``code`` notices that it is unbound.
-
-    Before 3.12 every read does. Since then the compiler leaves the check out where it proved the name bound.
-    """
-    return sys.version_info < (3, 12) or name not in unchecked_reads(code)
-
-
-def unchecked_reads(code: CodeType) -> FrozenSet[str]:
-    """The locals that ``code`` reads somewhere without looking whether they are bound (3.12+)."""
-    known = _unchecked_of.get(code)
-    if known is None:
-        if len(_unchecked_of) > 1000:
-            _unchecked_of.clear()
-        found = set()
-        for instruction in dis.get_instructions(code):
-            if "LOAD_FAST" in instruction.opname and instruction.opname not in _CHECKED:
-                value = instruction.argval
-                found.update(value if isinstance(value, tuple) else (value,))
-        known = _unchecked_of[code] = frozenset(found)
-    return known
-
-
-_CHECKED = ("LOAD_FAST_CHECK", "LOAD_FAST_AND_CLEAR")
 
 
 def own_name_of_comprehension(code: CodeType) -> FrozenSet[str]:
