@@ -131,10 +131,11 @@ _KNOWN_ANY = re.compile("|".join("(?P<k{}>{})".format(n, shape) for n, (_, shape
 _CARD = re.compile(r"(?<![\w.+-])[2-6](?:[ -]?[0-9]){12,18}(?![\w]|[.-][0-9])")
 _CARD_ISSUER = re.compile(r"4|5[1-5]|2[2-7]|3[4-9]|6(?:011|4|5|2)|50|5[6-9]")
 
-_RANDOM = re.compile(r"(?<![A-Za-z0-9+/_=.-])[A-Za-z0-9+/_=-]{20,}")
+_RANDOM = re.compile(
+    r"(?<![A-Za-z0-9+/_=.-])(?P<digest>(?:sha(?:1|224|256|384|512)|md5)[-=:])?[A-Za-z0-9+/_=-]{20,}"
+)
 _RANDOM_LONGEST = 200  # longer ones are content (images, archives), not keys
 _CONTENT = ("iVBORw0KGgo", "/9j/", "R0lGOD", "JVBERi0", "UEsDB", "H4sI", "UklGR", "Qk0", "PHN2Zy", "PD94bWw", "AAAB")
-_DIGEST = re.compile(r"(?:sha(?:1|224|256|384|512)|md5)[-=:]")
 
 
 def _passes_luhn(digits: str) -> bool:
@@ -151,7 +152,7 @@ def looks_random(word: str) -> bool:
     A key mixes lower case, upper case and digits and switches between them at almost every character; words,
     identifiers and paths switch at their joints only, UUIDs and hex digests have two of the three classes.
     """
-    if not 20 <= len(word) <= _RANDOM_LONGEST or word.startswith(_CONTENT) or _DIGEST.match(word):
+    if not 20 <= len(word) <= _RANDOM_LONGEST or word.startswith(_CONTENT):
         return False
     counts: Dict[str, int] = {}
     classes = set()
@@ -294,7 +295,8 @@ class Redactor:
         return found.group()
 
     def _random(self, found: "Match[str]") -> str:
-        return self.withheld("high entropy") if looks_random(found.group()) else found.group()
+        word = found.group()
+        return self.withheld("high entropy") if not found.group("digest") and looks_random(word) else word
 
 
 def redact(text: str) -> Tuple[str, int]:
