@@ -34,7 +34,7 @@ class Walls:
     def __init__(self, scratch: str) -> None:
         self.effect = ""
         self._scratch = _realpath(scratch)
-        self._asking = set()  # type: Set[int]
+        self._asking: Set[int] = set()
 
     def __call__(self, event: str, args: Any) -> None:
         rule = _RULES.get(event) or _RULES.get(event.partition(".")[0] + ".*")
@@ -79,7 +79,7 @@ class Walls:
 
 
 _Rule = Callable[[Walls, Any], bool]
-_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | getattr(os, "O_TMPFILE", 0) & ~os.O_DIRECTORY
+_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND  # O_TMPFILE comes with one of them
 
 
 def _open(walls: Walls, args: Any) -> bool:
@@ -95,7 +95,7 @@ def _deny(_walls: Walls, _args: Any) -> bool:
 
 
 def _paths(*places: Tuple[int, int]) -> _Rule:
-    """Deny unless every path is inside. ``places``: which argument is a path, which its directory's descriptor (or -1)."""
+    """Deny unless every path is inside. ``places``: which argument is a path, and which its directory's descriptor."""
 
     def rule(walls: Walls, args: Any) -> bool:
         return not all(
@@ -115,7 +115,7 @@ def _database(walls: Walls, args: Any) -> bool:
     return name not in (":memory:", b":memory:", "") and not walls.inside(name)
 
 
-_RULES = {
+_RULES: Dict[str, _Rule] = {
     "open": _open,
     "os.remove": _paths((0, 1)), "os.rmdir": _paths((0, 1)), "os.mkdir": _paths((0, 2)), "os.chmod": _paths((0, 2)),
     "os.chown": _paths((0, 3)), "os.utime": _paths((0, 3)), "os.truncate": _paths((0, -1)),
@@ -132,7 +132,7 @@ _RULES = {
     "fcntl.flock": _deny, "fcntl.lockf": _deny, "fcntl.ioctl": _deny,
     "resource.prlimit": _deny, "syslog.*": _deny, "ctypes.*": _deny, "winreg.*": _deny, "msvcrt.*": _deny,
     "webbrowser.open": _deny, "ftplib.*": _deny, "smtplib.*": _deny,
-}  # type: Dict[str, _Rule]
+}
 
 # Operations without an audit event. Replacing them is possible because the child never becomes the program again.
 _SILENT = (
@@ -269,7 +269,7 @@ def _reopen_for_reading(descriptor: int, mode: int) -> bool:
 _CREATE, _ADD, _RESTRICT = 444, 445, 446  # system calls; the same numbers on every architecture
 _RIGHTS_BY_VERSION = (0b1111111110010, 1 << 13, 1 << 14)  # write, remove and make; refer (2); truncate (3)
 _NO_NEW_PRIVILEGES = 38
-_libc = [None]  # type: List[Any]
+_libc: List[Any] = [None]
 
 
 def landlock_version() -> int:

@@ -1,4 +1,4 @@
-"""Where a code object can go from an instruction: unchecked reads, and the landing place of a jump. Pure; may import layout.
+"""Where a code object can go from an instruction: unchecked reads, landing places of jumps. Pure; may import layout.
 
 Since 3.11 the interpreter sends a frame to the place of a line whose value stack is the deepest that fits, which is not
 always the start of the statement on that line. `landing` computes the interpreter's choice in advance.
@@ -8,7 +8,7 @@ import dis
 from types import CodeType
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from healguard_core.execution.pause.layout import TableEntry, exception_table
+from healguard_core.execution.pause.layout import TableEntry, covering, exception_table
 
 Stack = Tuple[int, ...]
 """Kinds of the entries of a value stack, the bottom first."""
@@ -36,7 +36,8 @@ def flow_of(code: CodeType) -> Flow:
     """The instructions of ``code`` and how they follow each other; before 3.11 without an exception table."""
     listed = list(dis.get_instructions(code))
     instructions = {instruction.offset: instruction for instruction in listed}
-    following = {one.offset: other.offset for one, other in zip(listed, listed[1:])}
+    offsets = list(instructions)
+    following = dict(zip(offsets, offsets[1:]))  # noqa: B905 - `strict` is not in Python 3.8
     return Flow(instructions, following, exception_table(code), list(line_starts(code)))
 
 
@@ -45,7 +46,7 @@ def line_starts(code: CodeType) -> Iterator[Tuple[int, int]]:
     if not hasattr(code, "co_lines"):
         yield from dis.findlinestarts(code)
         return
-    last = None  # type: Optional[int]
+    last: Optional[int] = None
     for start, end, line in code.co_lines():
         if line is not None and line != last and start != end:
             last = line
@@ -61,11 +62,10 @@ def _successors(flow: Flow, offset: int) -> Iterator[Tuple[int, bool]]:
         yield flow.following[offset], False
 
 
-def _handler_of(flow: Flow, offset: int) -> Optional[TableEntry]:
-    for entry in flow.table:
-        if entry.start <= offset < entry.end:
-            return entry
-    return None
+def handler_of(flow: Flow, offset: int) -> Optional[int]:
+    """Where an exception at ``offset`` goes, None for out of the code."""
+    entry = covering(flow.table, offset)
+    return None if entry is None else entry.target
 
 
 # --------------------------------------------------------------------------- unbound locals
@@ -83,9 +83,9 @@ def reads_unchecked(code: CodeType, name: str, offset: int) -> bool:
         if here in seen or here not in flow.instructions:
             continue
         seen.add(here)
-        entry = _handler_of(flow, here)
-        if entry is not None:
-            todo.append(entry.target)
+        handler = handler_of(flow, here)
+        if handler is not None:
+            todo.append(handler)
         effect = _effect_on(flow.instructions[here], name) if here != offset else ""
         if effect == "read":
             return True
@@ -115,7 +115,7 @@ def _effect_on(instruction: dis.Instruction, name: str) -> str:
 
 def stacks(flow: Flow) -> Dict[int, Stack]:
     """The value stack at every reachable instruction, as far as its kinds matter for jumps."""
-    found = {0: ()}  # type: Dict[int, Stack]
+    found: Dict[int, Stack] = {0: ()}
     todo = [0]
     while todo:
         here = todo.pop()
@@ -124,7 +124,7 @@ def stacks(flow: Flow) -> Dict[int, Stack]:
             if there not in found:
                 found[there] = _after(flow.instructions[here], stack, jumped)
                 todo.append(there)
-        entry = _handler_of(flow, here)
+        entry = covering(flow.table, here)
         if entry is not None and entry.target not in found and here == entry.start:
             base = stack[: entry.depth] + ((LASTI,) if _keeps_lasti(flow, entry.target) else ())
             found[entry.target] = base + (EXCEPT,)

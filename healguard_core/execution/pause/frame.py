@@ -28,14 +28,14 @@ class Ran:
         self.stdout = ""
         self.value_repr = ""
         self.error = ""
-        self.exception = None  # type: Optional[BaseException]
+        self.exception: Optional[BaseException] = None
         self.has_return = False
-        self.return_value = None  # type: Any
-        self.raise_exc = None  # type: Optional[BaseException]
-        self.wrote = []  # type: List[str]
-        self._local = {}  # type: Dict[str, Any]
-        self._global = {}  # type: Dict[str, Any]
-        self._attempt = None  # type: Optional[Attempt]
+        self.return_value: Any = None
+        self.raise_exc: Optional[BaseException] = None
+        self.wrote: List[str] = []
+        self._local: Dict[str, Any] = {}
+        self._global: Dict[str, Any] = {}
+        self._attempt: Optional[Attempt] = None
 
     @property
     def bindings(self) -> Dict[str, Any]:

@@ -21,8 +21,8 @@ _ADVICE = {
     "Await": "`await` cannot run in a heal; call code that does not wait, or use `resume: retry`",
     "AsyncFor": "`async for` cannot run in a heal; use plain `for`",
     "AsyncWith": "`async with` cannot run in a heal; use plain `with`",
-    "Continue": "`continue` outside a loop of the heal; submit with `resume: continue` to go on with the program's loop",
-    "Break": "`break` outside a loop of the heal; submit with `resume: break` to leave the program's loop",
+    "Continue": "`continue` outside a loop of the heal; submit with `resume: continue` for the program's loop",
+    "Break": "`break` outside a loop of the heal; submit with `resume: break` for the program's loop",
 }
 
 
@@ -50,7 +50,7 @@ class Parsed(NamedTuple):
 def parse(source: str, label: str, code: CodeType, private: str) -> Parsed:
     """Read ``source`` for a frame of ``code`` inside class ``private`` ("" outside of classes).
 
-    Raises ``SyntaxError`` (or ``ValueError``, ``RecursionError``, ``MemoryError``) for what cannot be compiled or cannot run in a heal.
+    Raises ``SyntaxError`` for what cannot run in a heal, and whatever else ``compile`` raises for text it cannot read.
     """
     flags = code.co_flags & _FLAGS
     tree = compile(source, label, "exec", flags | ast.PyCF_ONLY_AST, True)
@@ -109,7 +109,7 @@ def compile_function(parsed: Parsed, free: Iterable[str], written_globals: Itera
 
 
 def _declaration(kind: Any, names: Iterable[str]) -> ast.stmt:
-    declaration = kind(sorted(names))  # type: ast.stmt
+    declaration: ast.stmt = kind(sorted(names))
     declaration.lineno, declaration.col_offset = 1, 0
     return declaration
 
@@ -125,9 +125,9 @@ class _Reader(ast.NodeVisitor):
     """Collects what the heal's own scope binds, and refuses what cannot run there."""
 
     def __init__(self, source: str, label: str) -> None:
-        self.plain = set()  # type: Set[str]
-        self.passing = set()  # type: Set[str]
-        self.asked_global = set()  # type: Set[str]
+        self.plain: Set[str] = set()
+        self.passing: Set[str] = set()
+        self.asked_global: Set[str] = set()
         self._lines = source.splitlines()
         self._label = label
         self._loops = 0
@@ -217,11 +217,11 @@ class _Reader(ast.NodeVisitor):
             self.visit(expression)
 
     def _visit_comprehension(self, node: Any) -> None:
-        """Targets belong to the comprehension, a walrus to the heal; only the first iterable runs in the heal's scope."""
+        """Targets belong to the comprehension, a walrus to the heal."""
         for generator in node.generators:
             if generator.is_async:
                 self._refuse(node, _ADVICE["AsyncFor"])
-        targets = set()  # type: Set[str]
+        targets: Set[str] = set()
         before, self._bound = self._bound, targets
         self._comprehensions += 1
         super().generic_visit(node)
@@ -232,7 +232,7 @@ class _Reader(ast.NodeVisitor):
 
 
 class _Undeclared(ast.NodeTransformer):
-    """Takes the heal's own declarations out: they are made anew for the generated scope, where they must come first."""
+    """Takes the heal's own declarations out: they are made anew, at the start of the generated scope."""
 
     def visit_Global(self, node: ast.Global) -> ast.stmt:
         return ast.copy_location(ast.Pass(), node)
@@ -309,7 +309,7 @@ def _qualname_in(lines: List[str], code: CodeType) -> str:
         tree = ast.parse("".join(lines))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return code.co_name
-    todo = [(tree, "")]  # type: List[Tuple[ast.AST, str]]
+    todo: List[Tuple[ast.AST, str]] = [(tree, "")]
     while todo:
         node, prefix = todo.pop()
         for child in ast.iter_child_nodes(node):

@@ -1,4 +1,4 @@
-"""Surroundings of a heal while it runs: captured output, stack head-room, source lines for tracebacks. Standard library only."""
+"""What surrounds a heal while it runs: captured output, stack head-room, source lines. Standard library only."""
 
 import ctypes
 import linecache
@@ -55,9 +55,9 @@ class Captured:
     def __init__(self, echo: bool, limit: int = 20000) -> None:
         self._echo = echo
         self._limit = limit
-        self._parts = []  # type: List[str]
+        self._parts: List[str] = []
         self._size = 0
-        self._real = None  # type: Any
+        self._real: Any = None
         self._thread = 0
 
     @property
@@ -69,7 +69,7 @@ class Captured:
     def __enter__(self) -> "Captured":
         self._real = sys.stdout
         self._thread = _this_thread()
-        sys.stdout = self  # type: ignore[assignment]
+        sys.stdout = self
         return self
 
     def __exit__(self, *_exc: Any) -> None:

@@ -12,8 +12,8 @@ from typing import Any, Callable, List, NamedTuple, Optional, Tuple, Union
 
 from healguard_core.execution import hooks
 from healguard_core.execution.instrument.sites import Site
-from healguard_core.execution.pause import flow as flows
 from healguard_core.execution.pause import cells
+from healguard_core.execution.pause import flow as flows
 
 _TABLES = sys.version_info >= (3, 11)
 _FILLS = sys.version_info >= (3, 12)  # a jump binds unbound locals to None
@@ -51,7 +51,7 @@ def retry(frame: FrameType, line: int) -> None:
     Called while the hook runs in a handler of ``frame``; the jump happens once the hook has answered. Raises
     ``ValueError`` where `can_retry` says no.
     """
-    plan = _Plan((line,), False, 0)  # type: Union[_Plan, str]
+    plan: Union[_Plan, str] = _Plan((line,), False, 0)
     if _TABLES:
         flow = flows.flow_of(frame.f_code)
         plan = _plan(flow, flows.stacks(flow), frame.f_lasti, line)
@@ -80,7 +80,7 @@ def _plan(flow: flows.Flow, found: Any, offset: int, line: int) -> Union[_Plan, 
     """How to get from the handler around ``offset`` to the statement that it guards, or why that is impossible."""
     healed = next((start for start, at in flow.starts if at == 0 and start > offset), None)
     target = max((entry.target for entry in flow.table if entry.target <= offset), default=None)
-    begin = min((entry.start for entry in flow.table if entry.target == target), default=None)
+    begin = _begin(flow, target)
     if healed is None or begin is None or healed not in found:
         return "its handler is not in the code"
     stack = found[healed]
@@ -100,6 +100,19 @@ def _plan(flow: flows.Flow, found: Any, offset: int, line: int) -> Union[_Plan, 
     if bare and bare[-1] == flows.EXCEPT:
         return "the interpreter has no way back to it from inside an except or finally block"
     return _Plan((line,), True, second)
+
+
+def _begin(flow: flows.Flow, target: Optional[int]) -> Optional[int]:
+    """Where the part of the code begins whose errors come to the handler at ``target``, through inner ones or not."""
+    inside = {target}
+    while True:
+        more = {
+            entry.target for entry in flow.table
+            if entry.target not in inside and flows.handler_of(flow, entry.target) in inside
+        }
+        if not more:
+            return min((entry.start for entry in flow.table if entry.target in inside), default=None)
+        inside |= more
 
 
 def _beginnings(flow: flows.Flow, begin: int) -> List[int]:
@@ -122,14 +135,14 @@ class _Jump:
         self._plan = plan
         self._skip = plan.waits
         self._popped = _TABLES
-        self._tracer = _gettrace()  # type: Any
-        self._local = frame.f_trace  # type: Any
+        self._tracer: Any = _gettrace()
+        self._local: Any = frame.f_trace
         self._switches = frame.f_trace_lines, frame.f_trace_opcodes
 
     def arm(self) -> None:
         """Start tracing. Frames of ours that have yet to return keep reporting to coverage's tracer."""
         if type(self._tracer).__module__ == "coverage.tracer":
-            inner = _getframe(1)  # type: Optional[FrameType]
+            inner: Optional[FrameType] = _getframe(1)
             while inner is not None and inner is not self._frame:
                 if inner.f_trace is None:
                     inner.f_trace = _Returns(self._tracer)
@@ -140,7 +153,7 @@ class _Jump:
         frame.f_trace = self
         _settrace(self)
 
-    def __call__(self, frame: FrameType, event: str, arg: Any) -> Optional["_Jump"]:
+    def __call__(self, frame: FrameType, event: str, _arg: Any) -> Optional["_Jump"]:
         if frame is not self._frame:
             return None
         if event not in ("line", "opcode"):
@@ -192,26 +205,30 @@ def _operation(frame: FrameType) -> str:
     return dis.opname[frame.f_code.co_code[frame.f_lasti]]
 
 
+def _set_line(frame: Any, line: int) -> None:
+    frame.f_lineno = line
+
+
 def _move(frame: FrameType, plan: _Plan) -> None:
     """Set the frame's line. Unbound locals stay unbound, although the interpreter would bind them to None."""
     if not _FILLS:
         for line in plan.lines:
-            frame.f_lineno = line
+            _set_line(frame, line)
         return
     if not cells.available():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             for line in plan.lines:
-                frame.f_lineno = line
+                _set_line(frame, line)
         return
     unbound = cells.unbound_names(frame)
     for name in unbound:
         cells.fill(frame, name)
     try:
         for line in plan.lines:
-            frame.f_lineno = line
+            _set_line(frame, line)
     finally:
         for name in unbound:
             if not flows.reads_unchecked(frame.f_code, name, plan.place):
                 cells.unbind(frame, name)
-        frame.f_locals  # up to 3.12 the interpreter copies this mirror back after the trace function: refresh it
+        _ = frame.f_locals  # up to 3.12 the interpreter copies this mirror back after the trace function: refresh it

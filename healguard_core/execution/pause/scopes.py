@@ -1,4 +1,4 @@
-"""The variables of a paused frame: reading them, running heal code over them, writing back. May import slots, heal_code.
+"""The variables of a paused frame: reading, running heal code over them, writing. May import flow, heal_code, slots.
 
 Two kinds of scope. A function's variables live in slots and cells; heal code becomes a function nested in it. At module
 level, in class bodies and under ``exec`` they live in a mapping; heal code runs over that mapping.
@@ -230,7 +230,7 @@ class Overlay(MutableMapping):  # type: ignore[type-arg]
     def __init__(self, base: Any, cells: Dict[str, CellType]) -> None:
         self._base = base
         self._cells = cells
-        self._own = {}  # type: Dict[str, Any]
+        self._own: Dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
         value = self._own.get(name, self)
@@ -279,10 +279,7 @@ class MappingScope:
         names = parsed.names
         code = compile_module(parsed)
         assigned = (names.plain | names.passing) - names.asked_global
-        if self._names is self._globals:
-            space = self._globals  # type: Union[Dict[str, Any], Overlay]
-        else:
-            space = Overlay(self._names, self._cells)
+        space: Any = self._globals if self._names is self._globals else Overlay(self._names, self._cells)
         return Attempt(
             lambda: _exec(code, self._globals, space),
             _in_mapping(space, assigned),

@@ -14,7 +14,7 @@ _WORD = ctypes.sizeof(ctypes.c_void_p)
 _INNER = sys.version_info >= (3, 11)  # slots live in the interpreter's own frame, which the frame object points to
 _TAGS = 3 if sys.version_info >= (3, 14) else 0  # flags in the low bits of a slot
 _getframe = sys._getframe
-_origin = []  # type: List[int]  # the word where slots begin; 0: unknown layout
+_origin: List[int] = []  # the word where slots begin; 0: unknown layout
 
 
 def slot_names(code: CodeType) -> List[str]:
@@ -36,7 +36,7 @@ def real_cells(frame: FrameType) -> Dict[str, CellType]:
     """The cells of the frame's captured and free variables by name; empty where slots cannot be reached."""
     code = frame.f_code
     wanted = set(code.co_cellvars) | set(code.co_freevars)
-    found = {}  # type: Dict[str, CellType]
+    found: Dict[str, CellType] = {}
     if not wanted or not available():
         return found
     names = slot_names(code)

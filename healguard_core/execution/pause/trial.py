@@ -126,7 +126,7 @@ def _waits_harmlessly(frame: FrameType) -> bool:
     """
     if frame.f_globals.get("__name__") not in _WAITING:
         return False
-    at = frame  # type: Optional[FrameType]
+    at: Optional[FrameType] = frame
     while at is not None:
         module = at.f_globals.get("__name__")
         if module in _HARMLESS:
@@ -161,7 +161,7 @@ def _open_database() -> bool:
 def _file(path: str) -> str:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        parts = []
+        parts: List[bytes] = []
         while True:
             part = _read(descriptor, 1 << 16)
             if not part:
@@ -179,7 +179,7 @@ def _fork(child: Callable[[], None]) -> int:
     warning that is shown once show again.
     """
     entry = ("ignore", None, DeprecationWarning, None, 0)
-    filters = warnings.filters  # type: Any
+    filters: Any = warnings.filters
     before = _sigmask(signal.SIG_BLOCK, _all_signals())
     filters.insert(0, entry)
     try:
@@ -204,7 +204,7 @@ def _child(work: Callable[[], Dict[str, Any]], scratch: str, writing: int, secon
     try:
         _setpgid(0, 0)
         walls = confine.confine(scratch, writing, seconds)
-        answer = {"value": None, "error": "", "effect": ""}  # type: Dict[str, Any]
+        answer: Dict[str, Any] = {"value": None, "error": "", "effect": ""}
         try:
             value = work()
             _dumps(value)
@@ -248,7 +248,7 @@ def _answer(reading: int, deadline: float) -> Tuple[bytes, bool]:
     assert _poll is not None
     poll = _poll()
     poll.register(reading, select.POLLIN | select.POLLHUP)
-    parts = []  # type: List[bytes]
+    parts: List[bytes] = []
     while True:
         left = deadline - _clock()
         if left <= 0:
@@ -261,7 +261,7 @@ def _answer(reading: int, deadline: float) -> Tuple[bytes, bool]:
 
 
 def _reap(pid: int, patience: float) -> Optional[int]:
-    """Wait for the child's end, at most ``patience`` seconds, then kill it. Its status, None if somebody else took it."""
+    """Wait ``patience`` seconds for the child's end, then kill it. Its status, None if somebody else took it."""
     deadline = _clock() + patience
     try:
         while True:
@@ -332,7 +332,7 @@ def _rehearsed(paused: PausedFrame, code: str, label: str) -> Dict[str, Any]:
 
 def _met_a_wall(exc: Optional[BaseException]) -> str:
     """The effect behind an error that only the child's cut-off descriptors can have caused, "" for another one."""
-    seen = []  # type: List[BaseException]
+    seen: List[BaseException] = []
     while exc is not None and exc not in seen:
         seen.append(exc)
         if isinstance(exc, OSError) and exc.errno in (errno.EBADF, errno.EROFS):
