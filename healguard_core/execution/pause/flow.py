@@ -5,6 +5,7 @@ always the start of the statement on that line. `landing` computes the interpret
 """
 
 import dis
+from functools import lru_cache
 from types import CodeType
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
@@ -32,6 +33,7 @@ class Flow(NamedTuple):
     starts: List[Tuple[int, int]]
 
 
+@lru_cache(maxsize=32)
 def flow_of(code: CodeType) -> Flow:
     """The instructions of ``code`` and how they follow each other; before 3.11 without an exception table."""
     listed = list(dis.get_instructions(code))

@@ -12,7 +12,7 @@ from typing import Any, Callable, List, NamedTuple, Optional, Tuple, Union
 
 from healguard_core.execution import hooks
 from healguard_core.execution.instrument.sites import Site
-from healguard_core.execution.pause import cells
+from healguard_core.execution.pause import slots
 from healguard_core.execution.pause import flow as flows
 
 _TABLES = sys.version_info >= (3, 11)
@@ -215,20 +215,20 @@ def _move(frame: FrameType, plan: _Plan) -> None:
         for line in plan.lines:
             _set_line(frame, line)
         return
-    if not cells.available():
+    if not slots.available():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
             for line in plan.lines:
                 _set_line(frame, line)
         return
-    unbound = cells.unbound_names(frame)
+    unbound = slots.unbound_names(frame)
     for name in unbound:
-        cells.fill(frame, name)
+        slots.fill(frame, name)
     try:
         for line in plan.lines:
             _set_line(frame, line)
     finally:
         for name in unbound:
             if not flows.reads_unchecked(frame.f_code, name, plan.place):
-                cells.unbind(frame, name)
+                slots.unbind(frame, name)
         _ = frame.f_locals  # up to 3.12 the interpreter copies this mirror back after the trace function: refresh it

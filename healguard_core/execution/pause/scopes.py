@@ -10,7 +10,8 @@ from collections.abc import MutableMapping
 from types import CellType, CodeType, FrameType, FunctionType
 from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Optional, Set, Union
 
-from healguard_core.execution.pause import cells
+from healguard_core.execution.pause import flow as flows
+from healguard_core.execution.pause import slots
 from healguard_core.execution.pause.heal_code import CONTROLS, Parsed, compile_function, compile_module
 
 _PROXY = sys.version_info >= (3, 13)  # frame.f_locals writes through
@@ -104,7 +105,7 @@ class FunctionScope:
     def __init__(self, frame: FrameType) -> None:
         self._frame = frame
         self._code = frame.f_code
-        self._cells = cells.real_cells(frame)
+        self._cells = slots.real_cells(frame)
 
     def read(self) -> Dict[str, Any]:
         """Every bound variable by name, names that earlier heals added included."""
@@ -140,8 +141,8 @@ class FunctionScope:
 
         A name that only an inlined comprehension binds has a slot of the frame and yet means the global elsewhere.
         """
-        found = {name for name in cells.slot_names(self._code) if name.isidentifier()}
-        for name in cells.own_name_of_comprehension(self._code) - set(values):
+        found = {name for name in slots.slot_names(self._code) if name.isidentifier()}
+        for name in slots.own_name_of_comprehension(self._code) - set(values):
             if name not in assigned or name in self._code.co_names:
                 found.discard(name)
         return found | set(values)
@@ -155,9 +156,9 @@ class FunctionScope:
     def refusal(self, name: str) -> str:
         """Why variable ``name`` cannot be unbound in the running frame, "" when it can."""
         code = self._code
-        if name in self._cells or name not in cells.slot_names(code) or sys.version_info < (3, 12):
+        if name in self._cells or name not in slots.slot_names(code) or sys.version_info < (3, 12):
             return ""
-        if cells.available() and cells.unbinding_is_safe(code, name):
+        if slots.available() and not flows.reads_unchecked(code, name, self._frame.f_lasti):
             return ""
         return (
             "local variable {0!r} cannot be deleted here: {1}:{2} {3} reads it without looking whether it is bound. "
@@ -178,16 +179,16 @@ class FunctionScope:
 
 
 def _write_through(frame: FrameType, proxy: Any, changed: Dict[str, Any]) -> None:
-    known = cells.slot_names(frame.f_code)
+    known = slots.slot_names(frame.f_code)
     for name, value in changed.items():
         if value is UNBOUND and name in known:
-            cells.unbind(frame, name)
+            slots.unbind(frame, name)
         else:
             proxy[name] = value  # an extra name cannot be taken out of a proxy: `UNBOUND` marks it
 
 
 def _write_mirror(frame: FrameType, mirror: Dict[str, Any], changed: Dict[str, Any]) -> None:
-    known = cells.slot_names(frame.f_code)
+    known = slots.slot_names(frame.f_code)
     unbind = [name for name, value in changed.items() if value is UNBOUND]
     by_slot = sys.version_info >= (3, 12)  # there the push below binds None instead of nothing
     for name, value in changed.items():
@@ -196,7 +197,7 @@ def _write_mirror(frame: FrameType, mirror: Dict[str, Any], changed: Dict[str, A
     if by_slot:
         for name in unbind:
             if name in known:
-                cells.unbind(frame, name)
+                slots.unbind(frame, name)
 
 
 def _push(frame: FrameType, clear: bool) -> None:
@@ -265,7 +266,7 @@ class MappingScope:
     def __init__(self, frame: FrameType) -> None:
         self._globals = frame.f_globals
         self._names = frame.f_locals  # the live namespace itself, on every version
-        self._cells = cells.real_cells(frame)
+        self._cells = slots.real_cells(frame)
 
     def read(self) -> Dict[str, Any]:
         """Every name of the namespace, free variables of an enclosing function included."""
