@@ -1,8 +1,8 @@
 """`retry` leads to the same result as if the input had been right from the start, whatever stands around the statement."""
 
 import ast
-import asyncio
 import sys
+import textwrap
 import threading
 import warnings
 
@@ -197,21 +197,6 @@ PROGRAMS = {
                 log.append(d['a'])
             return 2
         """,
-    "finally body": """
-        def main(d, log):
-            try:
-                log.append(1)
-            finally:
-                log.append(d['a'])
-            return 2
-        """,
-    "finally body on the way out": """
-        def main(d, log):
-            try:
-                return log.append(1)
-            finally:
-                log.append(d['a'])
-        """,
     "generator": """
         def gen(d, log):
             yield 1
@@ -351,7 +336,7 @@ PROGRAMS = {
             return math.floor(d['a'])
         """,
 }
-SOURCES = {name: __import__("textwrap").dedent(text) for name, text in PROGRAMS.items()}
+SOURCES = {name: textwrap.dedent(text) for name, text in PROGRAMS.items()}
 
 
 class Retrying:
@@ -377,11 +362,17 @@ class Retrying:
         return Exception
 
 
-def load(source, name="retried.py"):
+def load(source, name="retried.py", space=None):
     done = rewrite(ast.parse(source), source)
-    space = {"__name__": "retried"}
-    exec(compile(done.tree, name, "exec"), space)
-    return space["main"], done.sites
+    space = {"__name__": "retried"} if space is None else space
+    code = compile(done.tree, name, "exec")
+    return code, space, done.sites
+
+
+def load_main(source, name="retried.py"):
+    code, space, sites = load(source, name)
+    exec(code, space)
+    return space["main"], sites
 
 
 def run(main, mapping):
@@ -402,13 +393,10 @@ def hooked():
     hooks.disable()
 
 
-IMPOSSIBLE = set()
-
-
 @pytest.mark.parametrize("name", sorted(SOURCES))
 def test_retry_is_as_if_nothing_had_failed(name):
     hooks.install(lambda *_: ())
-    main, sites = load(SOURCES[name])
+    main, sites = load_main(SOURCES[name])
     wanted = run(main, {'a': 5})
     mapping = {}
     engine = Retrying(sites, mapping)
@@ -420,3 +408,125 @@ def test_retry_is_as_if_nothing_had_failed(name):
     assert engine.retried == 1
     assert got == wanted
     assert sys.gettrace() is None
+
+
+@pytest.mark.parametrize(
+    "body", ["log.append(1)", "return log.append(1)", "1 / 0"], ids=["in order", "on the way out", "after an error"]
+)
+def test_a_finally_block_is_refused_with_a_reason_and_the_error_goes_on(body):
+    hooks.install(lambda *_: ())
+    source = textwrap.dedent(
+        """
+        def main(d, log):
+            try:
+                {}
+            finally:
+                log.append(d['a'])
+        """
+    ).format(body)
+    main, sites = load_main(source)
+    engine = Retrying(sites, {})
+    hooks.install(engine)
+    with pytest.raises(KeyError):
+        main(engine.mapping, [])
+    assert len(engine.refused) == 1
+    assert "finally" in engine.refused[0]
+
+
+def test_module_level():
+    source = "x = 1\nlog.append(d['a'])\ny = x + 1\n"
+    space = {"d": {}, "log": []}
+    code, space, sites = load(source, space=space)
+    hooks.install(Retrying(sites, space["d"]))
+    exec(code, space)
+    assert space["log"] == [5]
+    assert space["y"] == 2
+
+
+def test_two_retries_in_one_frame():
+    source = "def main(d, log):\n    x = d['a']\n    del d['a']\n    y = d['a']\n    return x, y\n"
+    main, sites = load_main(source)
+    engine = Retrying(sites, {})
+    hooks.install(engine)
+    assert main(engine.mapping, []) == (5, 5)
+    assert engine.retried == 2
+
+
+def test_the_tracer_of_a_debugger_is_back_after_the_jump_and_sees_the_rest():
+    main, sites = load_main(SOURCES["for body"])
+    engine = Retrying(sites, {})
+    hooks.install(engine)
+    lines = []
+
+    def tracer(frame, event, arg):
+        if frame.f_code.co_filename == "retried.py" and event in ("line", "return"):
+            lines.append((event, frame.f_lineno))
+        return tracer
+
+    before = sys.gettrace()
+    sys.settrace(tracer)
+    try:
+        run(main, engine.mapping)
+        assert sys.gettrace() is tracer
+    finally:
+        sys.settrace(before)
+    assert engine.retried == 1
+    assert [line for event, line in lines if event == "line"].count(5) >= 3
+    assert lines[-1] == ("return", 8)
+
+
+def test_threads_do_not_disturb_each_other():
+    results, errors = {}, []
+
+    def work(number):
+        try:
+            results[number] = run(mains[number][0], mains[number][1])
+        except BaseException as exc:
+            errors.append(exc)
+
+    loaded = [load_main(SOURCES["for body"]) for _ in range(4)]
+    mappings = [{} for _ in loaded]
+    mains = [(main, mapping) for (main, _), mapping in zip(loaded, mappings)]
+    engines = {id(main.__code__): Retrying(sites, mapping) for (main, sites), mapping in zip(loaded, mappings)}
+    hooks.install(lambda number, frame, exc: engines[id(frame.f_code)](number, frame, exc))
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert results == {number: (2, [0, 5, 1, 5, 2, 5, "else"]) for number in range(4)}
+    assert [engine.retried for engine in engines.values()] == [1] * 4
+
+
+@pytest.mark.parametrize("name", ["simple", "for body", "with header", "try body", "generator", "method", "recursion"])
+def test_coverage_counts_the_same_lines_as_without_a_crash(name, tmp_path):
+    coverage = pytest.importorskip("coverage")
+    path = tmp_path / "retried.py"
+    path.write_text(SOURCES[name] + "\n\ndef afterwards(x):\n    if x:\n        return 1\n    return 2\n", "utf-8")
+
+    def lines(mapping):
+        code, space, sites = load(path.read_text("utf-8"), str(path))
+        hooks.install(Retrying(sites, mapping))
+        measuring = coverage.Coverage(data_file=None, include=[str(path)], branch=True, config_file=False)
+        measuring.start()
+        try:
+            exec(code, space)
+            run(space["main"], mapping)
+            space["afterwards"](0)
+        finally:
+            measuring.stop()
+        data = measuring.get_data()
+        return sorted(data.lines(str(path)))
+
+    assert lines({}) == lines({'a': 5})
+
+
+def test_retry_says_no_where_there_is_no_handler():
+    def plain():
+        return sys._getframe()
+
+    if sys.version_info < (3, 11):
+        pytest.skip("before 3.11 the place is only checked by can_retry")
+    with pytest.raises(ValueError, match="cannot be tried again"):
+        retry(plain(), 1)
