@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 CASES = Path(__file__).parent / "heals"
 TEST = """
@@ -25,6 +24,25 @@ from subject import program
 
 def test_target():
     assert program.ok(program.run())
+"""
+AGENT = """
+class Scripted:
+    name = "scripted"
+
+    def respond(self, session):
+        if CODE is None:
+            session.reraise("the error is right")
+        else:
+            outcome = session.heal(CODE)
+            if outcome.error:
+                session.reraise(outcome.error)
+
+    def close(self):
+        pass
+
+
+def pytest_heal_agents(config):
+    return {"scripted": lambda options: Scripted()}
 """
 
 
@@ -45,12 +63,11 @@ def lay_out(folder: Path, into: Path) -> None:
     (into / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
 
 
-def run(project: Path, error: str, heal: dict[str, Any]) -> dict[str, Any]:
-    entry: dict[str, Any] = {"when": {"error": error}}
-    entry.update({"reraise": True} if heal.get("reraise") else {"do": heal["code"]})
-    (project / "heals.yaml").write_text(yaml.safe_dump({"version": 1, "heals": [entry]}), encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--heal=runbook",
-               "--heal-runbook=heals.yaml", "--heal-source=subject", "--heal-report=report.json"]
+def run(project: Path, heal: dict[str, Any]) -> dict[str, Any]:
+    """Run the project with an agent that answers every crash with ``heal``; its test's record."""
+    (project / "conftest.py").write_text(f"CODE = {heal.get('code')!r}\n{AGENT}", encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--heal=scripted",
+               "--heal-source=subject", "--heal-report=report.json"]
     ran = subprocess.run(command, cwd=project, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
     assert ran.returncode in (0, 1), ran.stdout + ran.stderr
     (test,) = json.loads((project / "report.json").read_text(encoding="utf-8"))["tests"]
@@ -58,10 +75,10 @@ def run(project: Path, error: str, heal: dict[str, Any]) -> dict[str, Any]:
     return test
 
 
-@pytest.mark.parametrize(("folder", "error", "heal"), heals())
+@pytest.mark.parametrize(("folder", "error", "heal"), list(heals()))
 def test_gives_the_claimed_outcome(folder: Path, error: str, heal: dict[str, Any], tmp_path: Path) -> None:
     lay_out(folder, tmp_path)
-    test = run(tmp_path, error, heal)
+    test = run(tmp_path, heal)
     assert test["outcome"] == heal.get("until_guarded", heal["outcome"]), test["terminal"]
     assert {crash["error"] for crash in test["crashes"]} == {error}
 

@@ -34,7 +34,7 @@ def test_every_example_is_known() -> None:
     assert {folder.name for folder in EXAMPLES.iterdir() if folder.is_dir()} == set(WANTED)
 
 
-@pytest.mark.parametrize("name", WANTED)
+@pytest.mark.parametrize("name", sorted(WANTED))
 def test_example_ends_as_its_readme_says(name: str, tmp_path: Path) -> None:
     project = tmp_path / name
     shutil.copytree(EXAMPLES / name, project, ignore=shutil.ignore_patterns("__pycache__", ".pytest_cache"))

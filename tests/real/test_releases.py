@@ -19,14 +19,14 @@ def environments() -> Environments:
     return Environments(default_root())
 
 
-@pytest.mark.parametrize("instance", instances.load_all(CHOSEN), ids=lambda instance: instance.id)
+@pytest.mark.parametrize("instance", list(instances.load_all(CHOSEN)), ids=lambda instance: instance.id)
 def test_reviewed_heal_makes_the_target_pass(instance: instances.Instance, environments: Environments) -> None:
     result = runner.run(instance, runner.Setting(), environments)
     assert result.outcome == "correct", result.problem + result.output
     assert any(crash["heal"] for crash in result.crashes)
 
 
-@pytest.mark.parametrize("instance", instances.load_all("tabulate-0.9.0-*"), ids=lambda instance: instance.id)
+@pytest.mark.parametrize("instance", list(instances.load_all("tabulate-0.9.0-*")), ids=lambda instance: instance.id)
 def test_instance_is_as_recorded(instance: instances.Instance, environments: Environments) -> None:
     assert verify.problems(instance, environments) == []
 

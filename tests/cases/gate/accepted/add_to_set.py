@@ -1,0 +1,3 @@
+# accepted
+# a set grows
+no_thousands_columns.add(i)

@@ -1,0 +1,3 @@
+# accepted
+# a list grows
+tb_lines.append('')

@@ -1,0 +1,3 @@
+# accepted
+# a function of a library
+left_indexer = np.arange(len(self.left), dtype=np.intp)

@@ -1,0 +1,3 @@
+# accepted
+# a protocol of libraries
+values = other.__array__()

@@ -1,0 +1,3 @@
+# accepted
+# an attribute of an object
+self.filename = ''

@@ -1,0 +1,5 @@
+# accepted
+# in place
+total += amount
+self.seen |= {key}
+counts[key] -= 1

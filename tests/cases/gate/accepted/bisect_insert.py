@@ -1,0 +1,4 @@
+# accepted
+# in order
+import bisect
+bisect.insort(times, now)

@@ -1,0 +1,4 @@
+# accepted
+# a stream in memory
+import io
+stream = io.BytesIO(body)

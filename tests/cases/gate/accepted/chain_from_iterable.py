@@ -1,0 +1,4 @@
+# accepted
+# flattened
+import itertools
+flat = list(itertools.chain.from_iterable(rows))

@@ -1,0 +1,5 @@
+# accepted
+# an abstract class to ask about
+from collections.abc import Mapping
+if isinstance(value, Mapping):
+    value = dict(value)

@@ -1,0 +1,4 @@
+# accepted
+# a shallow copy
+import copy
+options = copy.copy(options)

@@ -1,0 +1,4 @@
+# accepted
+# counting
+from collections import Counter
+counts = Counter(words)

@@ -1,0 +1,4 @@
+# accepted
+# a changed copy
+from dataclasses import replace
+order = replace(order, amount=0)

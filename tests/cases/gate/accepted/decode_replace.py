@@ -1,0 +1,3 @@
+# accepted
+# a wrong encoding
+_eh_rtn = raw.decode('utf-8', errors='replace')

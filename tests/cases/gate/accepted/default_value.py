@@ -1,0 +1,3 @@
+# accepted
+# a missing key gets its documented default
+retries = DEFAULTS['retries']

@@ -1,0 +1,3 @@
+# accepted
+# a stale cache of the object
+del self._cache

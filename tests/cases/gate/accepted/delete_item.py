@@ -1,0 +1,3 @@
+# accepted
+# an entry that must go
+del headers['content-length']

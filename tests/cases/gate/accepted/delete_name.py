@@ -1,0 +1,3 @@
+# accepted
+# a name that must go
+del temporary

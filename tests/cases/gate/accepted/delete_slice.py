@@ -1,0 +1,3 @@
+# accepted
+# a tail that must go
+del rows[10:]

@@ -1,0 +1,3 @@
+# accepted
+# the module's own name
+where = (__name__, __file__)

@@ -1,0 +1,3 @@
+# accepted
+# nothing to read
+string = ''

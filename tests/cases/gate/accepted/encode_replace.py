@@ -1,0 +1,3 @@
+# accepted
+# bytes from a number
+value = str(value).encode('ascii', 'replace')

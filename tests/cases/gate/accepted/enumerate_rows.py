@@ -1,0 +1,4 @@
+# accepted
+# numbered
+for number, row in enumerate(rows, start=1):
+    row['number'] = number

@@ -1,0 +1,3 @@
+# accepted
+# an error's cause
+reason = str(error.__cause__ or error)

@@ -1,0 +1,3 @@
+# accepted
+# falsy values dropped
+items = list(filter(None, items))

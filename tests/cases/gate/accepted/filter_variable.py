@@ -1,0 +1,4 @@
+# accepted
+# a local variable of the frame
+# shadowed: filter
+query = query.where(filter)

@@ -1,0 +1,7 @@
+# accepted
+# searched
+for row in rows:
+    if row.id == wanted:
+        break
+else:
+    row = None

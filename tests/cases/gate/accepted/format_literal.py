@@ -1,0 +1,3 @@
+# accepted
+# a literal template
+label = '{} of {total:,}'.format(i, total=n)

@@ -1,0 +1,4 @@
+# accepted
+# a name of a module
+from datetime import timedelta
+end = start + timedelta(days=1)

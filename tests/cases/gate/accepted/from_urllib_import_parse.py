@@ -1,0 +1,4 @@
+# accepted
+# the same in the other form
+from urllib import parse
+host = parse.urlsplit(url).hostname or ''

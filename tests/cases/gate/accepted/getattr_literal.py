@@ -1,0 +1,3 @@
+# accepted
+# a default
+encoding = getattr(stream, 'encoding', None) or 'utf-8'

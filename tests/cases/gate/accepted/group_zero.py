@@ -1,0 +1,3 @@
+# accepted
+# a method's result
+_eh_rtn = match.group(0)

@@ -1,0 +1,4 @@
+# accepted
+# a checksum
+import hashlib
+digest = hashlib.sha256(body).hexdigest()

@@ -1,0 +1,4 @@
+# accepted
+# in order
+import heapq
+merged = list(heapq.merge(left, right))

@@ -1,0 +1,4 @@
+# accepted
+# markup
+import html
+title = html.escape(title)

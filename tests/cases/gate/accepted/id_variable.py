@@ -1,0 +1,3 @@
+# accepted
+# a variable that is called like a builtin
+id = None

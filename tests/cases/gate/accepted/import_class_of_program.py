@@ -1,0 +1,6 @@
+# accepted
+# a class that the program has loaded
+# live: shop
+from shop import Cart
+cart = Cart()
+cart.items = []

@@ -1,0 +1,3 @@
+# accepted
+# classes among values
+classes = [v for v in values if isinstance(v, type)]

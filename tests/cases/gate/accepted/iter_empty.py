@@ -1,0 +1,3 @@
+# accepted
+# an empty iterator
+iter_keys = iter(())

@@ -1,0 +1,4 @@
+# accepted
+# dates as text
+import json
+text = json.dumps(value, default=str, sort_keys=True)

@@ -1,0 +1,3 @@
+# accepted
+# the statement is not needed here
+pass

@@ -1,0 +1,3 @@
+# accepted
+# a special method called
+n = other.__len__()

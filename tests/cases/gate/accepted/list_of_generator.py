@@ -1,0 +1,3 @@
+# accepted
+# a generator made a list
+values = list(values)

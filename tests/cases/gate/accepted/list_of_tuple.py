@@ -1,0 +1,3 @@
+# accepted
+# a slice
+_eh_rtn = [(start, Error, text[start:])]

@@ -1,0 +1,4 @@
+# accepted
+# a literal read
+import ast
+value = ast.literal_eval(text)

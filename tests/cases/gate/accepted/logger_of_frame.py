@@ -1,0 +1,3 @@
+# accepted
+# the program's own logger
+logger.warning('cache %s is damaged', path)

@@ -1,0 +1,3 @@
+# accepted
+# each kind
+kinds = sorted({type(item).__name__ for item in items})

@@ -1,0 +1,3 @@
+# accepted
+# a pure type mapped
+numbers = list(map(int, parts))

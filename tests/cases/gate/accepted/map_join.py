@@ -1,0 +1,3 @@
+# accepted
+# a text's method mapped
+rows = list(map(', '.join, rows))

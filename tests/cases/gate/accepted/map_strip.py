@@ -1,0 +1,3 @@
+# accepted
+# a method of a type mapped
+parts = list(map(str.strip, text.split(',')))

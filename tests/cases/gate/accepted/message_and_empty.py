@@ -1,0 +1,4 @@
+# accepted
+# report and start empty
+data = {}
+messages.append('cache is damaged; starting empty')

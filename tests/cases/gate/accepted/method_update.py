@@ -1,0 +1,3 @@
+# accepted
+# a method of an error
+errors = e.update_error_dict(errors)

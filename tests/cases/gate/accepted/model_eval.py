@@ -1,0 +1,3 @@
+# accepted
+# a method that is called like a builtin
+model.eval()

@@ -1,0 +1,4 @@
+# accepted
+# a plain object
+from types import SimpleNamespace
+user = SimpleNamespace(name='', roles=[])

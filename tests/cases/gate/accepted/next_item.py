@@ -1,0 +1,3 @@
+# accepted
+# a comment at the end
+key, value = next(iter(result.items()))  # store a known pair again

@@ -1,0 +1,3 @@
+# accepted
+# a share's price
+open = row.get('open', 0.0)

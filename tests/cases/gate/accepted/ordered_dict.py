@@ -1,0 +1,4 @@
+# accepted
+# an order
+import collections
+d = collections.OrderedDict(sorted(d.items()))

@@ -1,0 +1,3 @@
+# accepted
+# the environment may be read
+home = os.environ.get('HOME', '')

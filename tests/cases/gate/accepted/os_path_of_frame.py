@@ -1,0 +1,3 @@
+# accepted
+# paths as texts
+target = os.path.join(base, os.path.basename(name))

@@ -1,0 +1,3 @@
+# accepted
+# the text of a pattern
+pat = pat.pattern

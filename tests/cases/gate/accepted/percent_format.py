@@ -1,0 +1,3 @@
+# accepted
+# an old template
+label = '%s: %05.1f' % (name, value)

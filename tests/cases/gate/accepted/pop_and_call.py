@@ -1,0 +1,4 @@
+# accepted
+# keywords passed on
+boxplot_kws.pop('bootstrap', None)
+artists = ax.bxp(**boxplot_kws)

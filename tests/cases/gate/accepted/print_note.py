@@ -1,0 +1,3 @@
+# accepted
+# a note on standard output
+print('skipped', name, sep=': ', end='\n')

@@ -1,0 +1,3 @@
+# accepted
+# the program's own private attribute
+_eh_rtn = self._values.categories

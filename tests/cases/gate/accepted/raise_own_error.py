@@ -1,0 +1,3 @@
+# accepted
+# the package's own control flow
+_eh_raise = self.Invalid('bad image', code=400)

@@ -1,0 +1,4 @@
+# accepted
+# ordinary ranges
+for i in range(100000):
+    total += i

@@ -1,0 +1,4 @@
+# accepted
+# a product
+import functools, operator
+total = functools.reduce(operator.mul, sizes, 1)

@@ -1,0 +1,4 @@
+# accepted
+# a replacement text
+import re
+name = re.sub(r'\W+', '_', name)

@@ -1,0 +1,3 @@
+# accepted
+# the program's own registry
+registry.register(name, handler)

@@ -1,0 +1,3 @@
+# accepted
+# ordinary sizes
+padding = ' ' * 80 + '0' * width

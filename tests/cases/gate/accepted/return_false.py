@@ -1,0 +1,3 @@
+# accepted
+# answer in place of the function
+_eh_rtn = False

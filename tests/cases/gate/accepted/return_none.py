@@ -1,0 +1,3 @@
+# accepted
+# leave the function
+_eh_rtn = None

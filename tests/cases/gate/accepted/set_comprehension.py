@@ -1,0 +1,3 @@
+# accepted
+# names seen
+seen = {item.name for item in items if item is not None}

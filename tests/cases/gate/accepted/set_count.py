@@ -1,0 +1,3 @@
+# accepted
+# a number
+count = 1

@@ -1,0 +1,3 @@
+# accepted
+# a filter
+lines = [line for line in lines if line.strip()]

@@ -1,0 +1,4 @@
+# accepted
+# every form
+part = data[1:-1:2]
+block = matrix[0, :, ...]

@@ -1,0 +1,3 @@
+# accepted
+# a pure key
+rows.sort(key=len)

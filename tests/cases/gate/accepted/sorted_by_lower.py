@@ -1,0 +1,3 @@
+# accepted
+# a method of a type as key
+names = sorted(names, key=str.lower)

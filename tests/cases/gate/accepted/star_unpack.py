@@ -1,0 +1,3 @@
+# accepted
+# first and rest
+first, *rest = parts or ['']

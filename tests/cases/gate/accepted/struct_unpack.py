@@ -1,0 +1,4 @@
+# accepted
+# a header
+import struct
+width, height = struct.unpack('>II', header[:8])

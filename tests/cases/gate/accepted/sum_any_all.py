@@ -1,0 +1,3 @@
+# accepted
+# sums
+total = sum(x.amount for x in items if x) if any(items) and all(keys) else 0

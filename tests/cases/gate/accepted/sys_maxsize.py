@@ -1,0 +1,3 @@
+# accepted
+# a constant
+limit = sys.maxsize

@@ -1,0 +1,4 @@
+# accepted
+# indentation
+import textwrap
+source = textwrap.dedent(source)

@@ -1,0 +1,3 @@
+# accepted
+# methods and types as arguments
+indexer = mask.to_numpy(dtype=bool).nonzero()[0]

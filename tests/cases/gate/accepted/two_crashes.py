@@ -1,0 +1,3 @@
+# accepted
+# a cookie itself
+target.put(key)

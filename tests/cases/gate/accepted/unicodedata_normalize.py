@@ -1,0 +1,4 @@
+# accepted
+# letters
+import unicodedata
+key = unicodedata.normalize('NFC', key)

@@ -1,0 +1,4 @@
+# accepted
+# a submodule
+import urllib.parse
+url = urllib.parse.quote(path, safe='/')

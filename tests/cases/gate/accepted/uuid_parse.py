@@ -1,0 +1,4 @@
+# accepted
+# an identifier
+import uuid
+key = uuid.UUID(text)

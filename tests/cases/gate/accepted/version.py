@@ -1,0 +1,3 @@
+# accepted
+# a library's version
+old = np.__version__ < '2'

@@ -1,0 +1,4 @@
+# accepted
+# a name in passing
+if (found := table.get(key)) is None:
+    found = table[key] = []

@@ -1,0 +1,4 @@
+# accepted
+# a condition of a runbook
+# purpose: expression
+'Amount' in order

@@ -1,0 +1,4 @@
+# accepted
+# a loop whose test changes
+while node.parent is not None:
+    node = node.parent

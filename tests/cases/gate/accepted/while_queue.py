@@ -1,0 +1,5 @@
+# accepted
+# a loop whose test changes
+while queue:
+    node = queue.pop()
+    queue.extend(node.children)

@@ -1,0 +1,4 @@
+# accepted
+# the program's own lock
+with self._lock:
+    self._items.pop(key, None)

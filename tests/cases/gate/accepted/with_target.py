@@ -1,0 +1,4 @@
+# accepted
+# a bound name
+with errstate(divide='ignore') as state:
+    ratio = a / b

@@ -1,0 +1,3 @@
+# accepted
+# pairs
+table = dict(zip(keys, values))

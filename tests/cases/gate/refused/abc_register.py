@@ -1,0 +1,4 @@
+# refused: HC132 unsupported
+# changes a type for the whole process
+from collections.abc import Mapping
+Mapping.register(Thing)

@@ -1,0 +1,3 @@
+# refused: HC110 dangerous
+# annotations are code
+x: __import__('os').system('id') = 1

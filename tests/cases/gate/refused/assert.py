@@ -1,0 +1,3 @@
+# refused: HC102 unsupported
+# stops the heal
+assert x

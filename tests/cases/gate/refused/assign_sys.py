@@ -1,0 +1,3 @@
+# refused: HC143 unsupported
+# keeps its meaning
+sys = fake

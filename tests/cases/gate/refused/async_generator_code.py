@@ -1,0 +1,3 @@
+# refused: HC111 dangerous
+# code through a generator
+stream.ag_code

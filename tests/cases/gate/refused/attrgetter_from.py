@@ -1,0 +1,4 @@
+# refused: HC122 dangerous
+# attributes by text
+from operator import attrgetter as pick
+pick('format')('{0.__class__}')

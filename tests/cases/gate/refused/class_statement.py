@@ -1,0 +1,4 @@
+# refused: HC102 unsupported
+# a class
+class Fake:
+    pass

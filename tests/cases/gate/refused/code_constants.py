@@ -1,0 +1,3 @@
+# refused: HC111 dangerous
+# code
+code.co_consts

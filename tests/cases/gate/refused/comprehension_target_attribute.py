@@ -1,0 +1,3 @@
+# refused: HC144 unsupported
+# binds out of sight
+[0 for self.x in xs]

@@ -1,0 +1,3 @@
+# refused: HC111 dangerous
+# frames through a coroutine
+task.cr_frame

@@ -1,0 +1,5 @@
+# refused: HC102 unsupported
+# a function
+@register
+def heal():
+    pass

@@ -1,0 +1,3 @@
+# refused: HC130 dangerous
+# callables hidden in data stay refused
+d['run'] = exec

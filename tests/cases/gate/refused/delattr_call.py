@@ -1,0 +1,3 @@
+# refused: HC132 unsupported
+# hides a change
+delattr(self, 'cache')

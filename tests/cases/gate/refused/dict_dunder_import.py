@@ -1,0 +1,3 @@
+# refused: HC110 dangerous
+# internals as a key
+d['__import__']('os')

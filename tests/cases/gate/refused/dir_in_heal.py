@@ -1,0 +1,3 @@
+# refused: HC132 unsupported
+# for probes
+names = dir(x)

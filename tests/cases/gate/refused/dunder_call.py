@@ -1,0 +1,3 @@
+# refused: HC110 dangerous
+# a call out of sight
+f.__call__(path)

@@ -1,0 +1,3 @@
+# refused: HC110 dangerous
+# the classic
+().__class__.__base__.__subclasses__()

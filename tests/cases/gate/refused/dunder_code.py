@@ -1,0 +1,3 @@
+# refused: HC110 dangerous
+# code
+f.__code__ = g.__code__

@@ -1,0 +1,3 @@
+# refused: HC110 dangerous
+# all attributes
+self.__dict__['x'] = 1

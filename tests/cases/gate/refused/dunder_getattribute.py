@@ -1,0 +1,3 @@
+# refused: HC110 dangerous
+# attributes by text
+object.__getattribute__(x, name)

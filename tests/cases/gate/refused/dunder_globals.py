@@ -1,0 +1,3 @@
+# refused: HC110 dangerous
+# a module's names
+f.__globals__['os']

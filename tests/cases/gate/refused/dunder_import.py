@@ -1,0 +1,3 @@
+# refused: HC110 dangerous
+# importing by text
+__import__('os').remove(path)

@@ -1,0 +1,3 @@
+# refused: HC110 dangerous
+# runs a constructor on a live object
+x.__init__()

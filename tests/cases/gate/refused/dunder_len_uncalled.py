@@ -1,0 +1,3 @@
+# refused: HC110 dangerous
+# a special method as a value
+size = x.__len__

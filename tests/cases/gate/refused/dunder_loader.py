@@ -1,0 +1,3 @@
+# refused: HC110 dangerous, HC115 dangerous
+# the import system
+__loader__.load_module('os')

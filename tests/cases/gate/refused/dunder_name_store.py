@@ -1,0 +1,3 @@
+# refused: HC110 dangerous
+# a special name
+__name__ = 'other'

@@ -1,0 +1,3 @@
+# refused: HC110 dangerous
+# rebuilds from functions
+x.__reduce_ex__(2)

@@ -1,0 +1,3 @@
+# refused: HC110 dangerous
+# attributes by text
+object.__setattr__(x, name, 1)

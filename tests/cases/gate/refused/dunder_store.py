@@ -1,0 +1,3 @@
+# refused: HC110 dangerous
+# changes a special attribute
+x.__class__ = Other

@@ -1,0 +1,3 @@
+# refused: HC110 dangerous
+# every class
+object.__subclasses__()

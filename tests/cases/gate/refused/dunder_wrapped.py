@@ -1,0 +1,3 @@
+# refused: HC110 dangerous
+# the function behind
+f.__wrapped__(path)

@@ -1,0 +1,3 @@
+# refused: HC113 unsupported
+# not a variable
+del _eh_rtn

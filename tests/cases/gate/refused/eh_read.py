@@ -1,0 +1,3 @@
+# refused: HC113 unsupported
+# not a value of the program
+x = _eh_rtn

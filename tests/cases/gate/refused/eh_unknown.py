@@ -1,0 +1,3 @@
+# refused: HC113 unsupported
+# reserved
+_eh_state = 1

@@ -1,0 +1,3 @@
+# refused: HC130 dangerous
+# text as code under another name
+(e := eval)('1')

@@ -1,0 +1,6 @@
+# refused: HC140 unsupported
+# catches the guard's veto
+try:
+    work()
+except BaseException:
+    pass

@@ -1,0 +1,3 @@
+# refused: HC130 dangerous
+# ends the process
+exit()

@@ -1,0 +1,3 @@
+# refused: HC142 unsupported
+# takes all memory
+x = '{:1000000000}'.format(1)

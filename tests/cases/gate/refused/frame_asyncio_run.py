@@ -1,0 +1,3 @@
+# refused: HC133 dangerous
+# runs out of sight
+asyncio.run(main())

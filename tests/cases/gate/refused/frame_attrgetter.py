@@ -1,0 +1,3 @@
+# refused: HC133 dangerous
+# the program's own operator
+operator.attrgetter('x.y')(z)

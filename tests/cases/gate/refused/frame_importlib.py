@@ -1,0 +1,3 @@
+# refused: HC133 dangerous
+# importing by text
+importlib.reload(module)

@@ -1,0 +1,3 @@
+# refused: HC133 dangerous
+# a file
+logging.FileHandler('x')

@@ -1,0 +1,3 @@
+# refused: HC133 dangerous
+# the environment
+os.environ['HOME'] = '/'

@@ -1,0 +1,3 @@
+# refused: HC133 dangerous
+# the frame's own os
+os.remove(path)

@@ -1,0 +1,3 @@
+# refused: HC133 dangerous
+# the module as a value
+o = os

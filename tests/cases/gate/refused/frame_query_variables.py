@@ -1,0 +1,3 @@
+# refused: HC115 dangerous
+# a library that runs text
+frame.query('@os')

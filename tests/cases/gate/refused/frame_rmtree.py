@@ -1,0 +1,3 @@
+# refused: HC115 dangerous
+# the program's own from-import
+rmtree(path)

@@ -1,0 +1,3 @@
+# refused: HC115 dangerous
+# a tree of files
+shutil.rmtree(path)

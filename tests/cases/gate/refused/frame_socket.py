@@ -1,0 +1,3 @@
+# refused: HC133 dangerous
+# the network
+socket.create_connection(address)

@@ -1,0 +1,3 @@
+# refused: HC133 dangerous
+# a process
+subprocess.run(['id'])

@@ -1,0 +1,3 @@
+# refused: HC133 dangerous
+# ends the process
+sys.exit(1)

@@ -1,0 +1,3 @@
+# refused: HC133 dangerous
+# every module
+sys.modules['os'].remove(path)

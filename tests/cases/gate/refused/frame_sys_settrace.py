@@ -1,0 +1,3 @@
+# refused: HC115 dangerous
+# the guard's own means
+sys.settrace(None)

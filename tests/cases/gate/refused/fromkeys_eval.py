@@ -1,0 +1,3 @@
+# refused: HC130 dangerous
+# builtins as data
+dict.fromkeys('a', eval)

@@ -1,0 +1,3 @@
+# refused: HC110 dangerous
+# code inside a string is code
+f'{x.__class__.__base__}'

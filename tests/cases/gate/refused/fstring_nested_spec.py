@@ -1,0 +1,3 @@
+# refused: HC135 unsupported
+# a format that is computed
+f'{x:{spec}}'

@@ -1,0 +1,4 @@
+# refused: HC102 unsupported
+# a function
+def heal(x):
+    return x

@@ -1,0 +1,3 @@
+# refused: HC111 dangerous
+# frames through a generator
+(x for x in y).gi_frame.f_back.f_globals

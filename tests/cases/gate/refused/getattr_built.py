@@ -1,0 +1,3 @@
+# refused: HC132 dangerous
+# the name is put together
+getattr(x, '__cl' + 'ass__')

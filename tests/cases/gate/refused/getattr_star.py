@@ -1,0 +1,3 @@
+# refused: HC132 dangerous
+# arguments out of sight
+getattr(*pair)

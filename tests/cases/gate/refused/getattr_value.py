@@ -1,0 +1,3 @@
+# refused: HC132 dangerous
+# getattr under another name
+g = getattr

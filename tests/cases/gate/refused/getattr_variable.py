@@ -1,0 +1,3 @@
+# refused: HC132 unsupported
+# the name is not a literal
+getattr(self, name)

@@ -1,0 +1,4 @@
+# refused: HC102 unsupported
+# names are assigned as they are
+global FLAG
+FLAG = True

@@ -1,0 +1,3 @@
+# refused: HC120 dangerous
+# the network
+import http.client

@@ -1,0 +1,4 @@
+# refused: HC120 dangerous
+# patches by text
+from unittest import mock
+mock.patch('os.remove').start()

@@ -1,0 +1,4 @@
+# refused: HC114 dangerous, HC122 dangerous, HC123 unsupported
+# binds os
+import os.path
+os.path.os.remove(path)

@@ -1,0 +1,3 @@
+# refused: HC123 unsupported
+# hides a builtin
+from json import loads as print

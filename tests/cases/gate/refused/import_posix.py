@@ -1,0 +1,4 @@
+# refused: HC120 dangerous, HC133 dangerous
+# the system under its other name
+import posix
+posix.remove(path)

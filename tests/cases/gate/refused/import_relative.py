@@ -1,0 +1,3 @@
+# refused: HC123 unsupported
+# no package to start from
+from . import settings

@@ -1,0 +1,4 @@
+# refused: HC120 dangerous
+# the network
+import socket
+socket.create_connection(('example.com', 80))

@@ -1,0 +1,3 @@
+# refused: HC123 unsupported
+# hides what is imported
+from math import *

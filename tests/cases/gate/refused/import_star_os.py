@@ -1,0 +1,3 @@
+# refused: HC120 dangerous, HC123 unsupported
+# hides the system
+from os import *

@@ -1,0 +1,4 @@
+# refused: HC120 dangerous
+# files
+import tempfile
+tempfile.mkdtemp()

@@ -1,0 +1,4 @@
+# refused: HC122 dangerous
+# a file
+from io import FileIO
+FileIO('x', 'w')

@@ -1,0 +1,4 @@
+# refused: HC115 unsupported, HC122 dangerous
+# a file
+import io
+io.open('x', 'w')

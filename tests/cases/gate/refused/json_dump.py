@@ -1,0 +1,4 @@
+# refused: HC122 dangerous
+# writes
+import json
+json.dump(value, stream)

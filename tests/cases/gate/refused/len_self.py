@@ -1,0 +1,3 @@
+# refused: HC110 dangerous, HC115 dangerous
+# a builtin's module
+len.__self__.eval('1')

@@ -1,0 +1,4 @@
+# refused: HC122 unsupported
+# not there
+# live: shop
+from shop import nothing_of_the_kind

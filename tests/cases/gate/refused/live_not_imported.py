@@ -1,0 +1,4 @@
+# refused: HC121 unsupported
+# the program did not import it
+# live: shop
+import warehouse

@@ -1,0 +1,4 @@
+# refused: HC122 dangerous
+# looked through
+# live: shop.bound_cleanup
+from shop import bound_cleanup

@@ -1,0 +1,4 @@
+# refused: HC144 unsupported
+# binds out of sight
+for self.x in xs:
+    pass

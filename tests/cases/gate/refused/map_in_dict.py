@@ -1,0 +1,3 @@
+# refused: HC132 unsupported
+# its arguments would be out of sight
+d = {'m': map}

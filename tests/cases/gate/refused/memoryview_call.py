@@ -1,0 +1,3 @@
+# refused: HC131 unsupported
+# writes past the tracking
+memoryview(buffer)[0] = 1

@@ -1,0 +1,4 @@
+# refused: HC124 unsupported
+# out of sight
+import json
+[json][0].codecs

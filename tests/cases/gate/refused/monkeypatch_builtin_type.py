@@ -1,0 +1,3 @@
+# refused: HC126 dangerous
+# for the whole process
+str.join = fake

@@ -1,0 +1,3 @@
+# refused: HC111 dangerous
+# the class tree without underscores
+type(x).mro()

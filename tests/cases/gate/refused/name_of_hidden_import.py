@@ -1,0 +1,4 @@
+# refused: HC114 dangerous
+# a package's private way to os
+# live: shop
+from shop import os

@@ -1,0 +1,3 @@
+# refused: HC110 dangerous
+# an internal of super
+super(Thing, self).__getattribute__('x')

@@ -1,0 +1,3 @@
+# refused: HC102 unsupported
+# names are assigned as they are
+nonlocal x

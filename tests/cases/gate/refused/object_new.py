@@ -1,0 +1,3 @@
+# refused: HC110 dangerous
+# makes an object past its constructor
+object.__new__(Thing)

@@ -1,0 +1,3 @@
+# refused: HC111 dangerous
+# a module's names
+f.func_globals

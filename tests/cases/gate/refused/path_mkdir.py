@@ -1,0 +1,3 @@
+# refused: HC115 dangerous
+# a directory
+path.mkdir(parents=True)

@@ -1,0 +1,3 @@
+# refused: HC115 unsupported
+# maybe a file
+path.open('w')

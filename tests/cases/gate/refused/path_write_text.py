@@ -1,0 +1,3 @@
+# refused: HC115 dangerous
+# a file
+path.write_text('x')

@@ -1,0 +1,3 @@
+# refused: HC142 unsupported
+# does not end
+x = pow(9, 9 ** 9)

@@ -1,0 +1,3 @@
+# refused: HC115 dangerous
+# another stream
+print('x', file=stream)

@@ -1,0 +1,3 @@
+# refused: HC132 unsupported, HC134 unsupported
+# prints out of sight
+list(map(print, secrets))

@@ -1,0 +1,3 @@
+# refused: HC132 unsupported
+# under another name
+p = print

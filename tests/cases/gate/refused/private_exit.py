@@ -1,0 +1,3 @@
+# refused: HC110 dangerous
+# ends the process
+mod._exit(0)

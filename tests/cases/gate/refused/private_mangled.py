@@ -1,0 +1,3 @@
+# refused: HC112 unsupported
+# not mangled in a heal
+self.__cache = {}

@@ -1,0 +1,3 @@
+# refused: HC114 dangerous
+# a module that a module hides
+self._os.remove(path)

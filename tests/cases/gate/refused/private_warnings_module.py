@@ -1,0 +1,3 @@
+# refused: HC110 dangerous
+# warnings through a context manager
+manager._module

@@ -1,0 +1,3 @@
+# refused: HC140 unsupported
+# ends the run
+_eh_raise = KeyboardInterrupt()

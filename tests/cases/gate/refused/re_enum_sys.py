@@ -1,0 +1,4 @@
+# refused: HC114 dangerous, HC122 unsupported
+# re leads to sys
+import re
+re.enum.sys.modules['os'].remove(path)

@@ -1,0 +1,3 @@
+# refused: HC102 unsupported
+# the program returns by _eh_rtn
+return None

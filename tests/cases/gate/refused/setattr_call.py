@@ -1,0 +1,3 @@
+# refused: HC132 unsupported
+# hides a change
+setattr(self, 'ready', True)

@@ -1,0 +1,3 @@
+# refused: HC132 dangerous
+# changes a special attribute
+setattr(x, '__class__', Other)

@@ -1,0 +1,3 @@
+# refused: HC133 unsupported
+# waits
+time.sleep(5)

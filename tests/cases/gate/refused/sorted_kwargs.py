@@ -1,0 +1,3 @@
+# refused: HC134 unsupported
+# maybe a function
+sorted(paths, **options)

@@ -1,0 +1,3 @@
+# refused: HC131 unsupported
+# makes a descriptor
+s = staticmethod

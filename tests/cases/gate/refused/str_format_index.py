@@ -1,0 +1,3 @@
+# refused: HC135 dangerous
+# a template that reads items
+'{0[secret]}'.format(x)

@@ -1,0 +1,3 @@
+# refused: HC135 unsupported
+# a format inside a format
+'{:{}}'.format(x, spec)

@@ -1,0 +1,3 @@
+# refused: HC135 unsupported
+# an unknown template
+template.format(x)

@@ -1,0 +1,3 @@
+# refused: HC130 dangerous
+# subscripts are code
+x[eval('1')] = 2

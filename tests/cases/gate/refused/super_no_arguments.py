@@ -1,0 +1,3 @@
+# refused: HC132 unsupported
+# finds no class
+super().run()

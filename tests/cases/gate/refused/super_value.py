@@ -1,0 +1,3 @@
+# refused: HC132 dangerous
+# under another name
+s = super

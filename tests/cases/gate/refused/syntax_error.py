@@ -1,0 +1,3 @@
+# refused: HC100 unsupported
+# not Python
+x = = 1

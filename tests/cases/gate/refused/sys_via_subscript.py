@@ -1,0 +1,3 @@
+# refused: HC110 dangerous
+# internals out of a namespace dictionary
+namespace['__builtins__']['open']('x', 'w')

@@ -1,0 +1,4 @@
+# refused: HC122 unsupported
+# waits
+import time
+time.sleep(60)

@@ -1,0 +1,3 @@
+# refused: HC132 dangerous
+# can make a class
+type(type(x))('X', (), {})

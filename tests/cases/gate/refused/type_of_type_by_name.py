@@ -1,0 +1,4 @@
+# refused: HC132 dangerous
+# can make a class
+k = type(x)
+type(k)('X', (), {})

@@ -1,0 +1,3 @@
+# refused: HC100 unsupported
+# not Python
+f(1, [2

@@ -1,0 +1,3 @@
+# refused: HC130 dangerous
+# all attributes
+vars(self)['x'] = 1

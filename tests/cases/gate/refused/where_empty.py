@@ -1,0 +1,3 @@
+# refused: HC150 unsupported
+# one expression
+# purpose: expression

@@ -1,0 +1,4 @@
+# refused: HC150 unsupported
+# one expression
+# purpose: expression
+import json

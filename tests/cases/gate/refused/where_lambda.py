@@ -1,0 +1,4 @@
+# refused: HC102 unsupported, HC150 unsupported
+# outside the subset as ever
+# purpose: expression
+(lambda: True)()

@@ -1,0 +1,4 @@
+# refused: HC150 unsupported
+# a condition has no effects
+# purpose: expression
+print(x) is None

@@ -1,0 +1,5 @@
+# refused: HC150 unsupported
+# one expression
+# purpose: expression
+a == b
+b == c

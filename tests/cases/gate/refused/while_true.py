@@ -1,0 +1,4 @@
+# refused: HC141 unsupported
+# no end
+while True:
+    pass

@@ -1,0 +1,3 @@
+# refused: HC102 unsupported
+# a generator
+yield from xs
