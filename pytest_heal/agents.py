@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from importlib.metadata import entry_points
 from typing import Any
@@ -13,6 +12,7 @@ from healguard_core.execution.engine import Agent
 from healguard_core.settings.errors import nearest
 
 GROUP = "healguard.agents"
+HUMAN = "human"
 RUNBOOK = "runbook"  # no agent at all: only the runbook answers
 LATER = ("healer", "mini-swe-agent", "openhands", "codex", "mcp")
 
@@ -30,7 +30,7 @@ class Agents:
 
     def early(self, name: str) -> Agent | None:
         """The agent, when it can be had before conftest files are loaded (they may register agents)."""
-        if name in (RUNBOOK, "human") or name not in {point.name for point in entry_points(group=GROUP)}:
+        if name in (RUNBOOK, HUMAN) or name not in {point.name for point in entry_points(group=GROUP)}:
             return None
         return self.get(name, f"--heal={name}")
 
@@ -48,8 +48,8 @@ class Agents:
         return self._made[name]
 
     def _make(self, name: str, asked_by: str) -> Agent:
-        if name == "human":
-            self._refuse_without_terminal(asked_by)
+        if name == HUMAN and name not in self._registered:
+            return self._human(asked_by)
         factory = self._registered.get(name) or self._entry_point(name, asked_by)
         try:
             return factory(dict(self._options))
@@ -70,12 +70,22 @@ class Agents:
         raise pytest.UsageError(f"{asked_by}: there is no agent {name!r}; {nearest(name, known)} "
                                 f"(agents: {', '.join(sorted(set(known)))})")
 
-    def _refuse_without_terminal(self, asked_by: str) -> None:
+    def _human(self, asked_by: str) -> Agent:
+        """Whoever sits at the terminal; captured output waits while they are asked."""
+        from healguard_core.execution.local_agents.human import HumanAgent
+
         option = self._config.option
         if getattr(option, "numprocesses", None) or getattr(option, "tx", None) or is_worker(self._config):
             raise pytest.UsageError(f"{asked_by}: a human cannot answer for several processes; run without -n")
-        if os.environ.get("CI"):
-            raise pytest.UsageError(f"{asked_by}: nobody can answer in CI (the variable CI is set); use another agent")
+        capture = self._config.pluginmanager.get_plugin("capturemanager")
+        agent = HumanAgent(
+            before=None if capture is None else lambda: capture.suspend(in_=True),
+            after=None if capture is None else capture.resume,
+        )
+        problem = agent.unusable()
+        if problem:
+            raise pytest.UsageError(f"{asked_by}: {problem}")
+        return agent
 
     def close(self, but: Agent | None) -> None:
         """The run is over. ``but`` is closed by the engine."""

@@ -38,7 +38,7 @@ class Results:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._take_session(report)
         status = self._run.config.hook.pytest_report_teststatus(report=report, config=self._run.config)
-        category = status[0] if status else ""
+        category = status[0] if status else report.outcome if report.when == "call" else ""  # without a terminal
         if category == "rerun" or hasattr(report, "context"):  # an attempt that does not count; a subtest
             return
         nodeid = str(report.nodeid)

@@ -23,6 +23,21 @@ NOT_AVAILABLE = {
     "heal_models": "the ini key heal_models is (there are no LLM agents yet); it is",
 }
 
+HYPOTHESIS = tuple(f"hypothesis.{name}" for name in (
+    "core:StateForActualGivenExecution._execute_once_for_engine",
+    "core:StateForActualGivenExecution.execute_once",
+    "core:StateForActualGivenExecution.execute_once.<locals>.run",
+    "core:StateForActualGivenExecution._proxied_test.<locals>.test",
+    "core:StateForActualGivenExecution.run_engine",
+    "core:given.<locals>.run_test_as_given.<locals>.wrapped_test",
+    "core:execute_explicit_examples",
+    "internal.conjecture.engine:ConjectureRunner.__stoppable_test_function",
+    "internal.conjecture.engine:ConjectureRunner.test_function",
+    "internal.conjecture.engine:ConjectureRunner.cached_test_function",
+    "internal.conjecture.engine:ConjectureRunner.run",
+))
+"""Where hypothesis catches what a test raises, to find a smaller example: nobody handles it there."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
@@ -85,6 +100,7 @@ def resolve(config: pytest.Config, given: argparse.Namespace) -> Settings:
             timeout=_limit(value("heal_timeout"), "--heal-timeout"),
             cache_dir=_cache_dir(config),
             journal=_text(_file(config, given, "heal_journal")),
+            catchers=list(HYPOTHESIS) if value("heal_hypothesis") else [],
         ),
     )
 

@@ -34,11 +34,11 @@ class Terminal:
 
     def pytest_report_header(self) -> list[str]:
         self._run.take("")
-        early = [notice for notice in self._run.notices if notice["code"].startswith("early")]
+        early = [notice for notice in self._run.notices if notice["code"] == "imported-early"]
         lines = setting_lines(self._run)
         if early:
-            names = ", ".join(notice["where"] or notice["message"] for notice in early)
-            lines.append(f"heal: warning: imported before healing began, so not healed: {names}")
+            names = "; ".join(notice["message"] for notice in early)
+            lines.append(f"heal: warning: {names}")
         return lines
 
     # ----------------------------------------------------------------- colour and short summary

@@ -80,7 +80,7 @@ def test_captured_output_is_shown_with_the_traceback(project: Project, shop: Pro
         from shop import orders
 
         def test_proceed():
-            print("said before")
+            print("said", "before")
             assert orders.amount_of({}) == 43
     """})
     assert "said before" in shop.heal().out

@@ -9,7 +9,7 @@ SHOW_MODULES = """
         ours = sorted(name for name in sys.modules if name.startswith(("healguard_core", "pytest_heal", "libcst",
                                                                        "pydantic", "yaml")))
         plugins = sorted(name for name, plugin in config.pluginmanager.list_name_plugin()
-                         if plugin is not None and name.startswith("heal"))
+                         if plugin is not None and name.startswith("heal") and name != "heal-suites")
         print("MODULES", *ours)
         print("PLUGINS", *plugins)
 """

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from .conftest import Project
+from .test_second_look import MAYBE
 
 SLOW = """
     import time
@@ -87,15 +88,9 @@ def test_a_healed_test_is_not_rerun(shop: Project) -> None:
 
 def test_a_rerun_is_the_second_look(shop: Project) -> None:
     pytest.importorskip("pytest_rerunfailures")
-    shop.write({"test_shop.py": """
+    shop.write({"shop/maybe.py": MAYBE, "test_shop.py": """
         from shop import orders
-
-        class Maybe:
-            def __enter__(self):
-                return self
-
-            def __exit__(self, *error):
-                return False
+        from shop.maybe import Maybe
 
         def test_a():
             with Maybe():
