@@ -37,12 +37,10 @@ def _constant(value: Any, position: Position = _NO_POSITION) -> ast.expr:
     return _new(ast.Constant, position, {"value": value, "kind": None})  # type: ignore[no-any-return]
 
 
-def _call(name: str, args: List[ast.expr], position: Position = _NO_POSITION) -> ast.expr:
-    function = _HEAL if name == HEAL and _SHARED else _name(name, position)
+def _call(function: ast.expr, args: List[ast.expr], position: Position = _NO_POSITION) -> ast.expr:
     return _new(ast.Call, position, {"func": function, "args": args, "keywords": _NONE})  # type: ignore[no-any-return]
 
 
-_HEAL = _name(HEAL)
 _NUMBERS: Dict[int, ast.expr] = {}
 
 
@@ -64,6 +62,11 @@ _HEALED: List[ast.stmt] = (
     else [_new(ast.Expr, _LINE_ZERO, {"value": _name(HEAL, _LINE_ZERO)})]
 )
 
+_HEAL = _name(HEAL)
+# An error that comes up through a header passes its line, and a tracer would take that for a jump from the line that
+# failed back to the header. With line 0 in between there is no such jump.
+_HEAL_OF_HEADER = _name(HEAL, _LINE_ZERO)
+
 CLASS_NAMES: ast.stmt = _new(ast.Global, _NO_POSITION, {"names": [HEAL, LEAVE, WAY, VALUE]})
 """First statement of a class body, so that our names are never looked up in what ``__prepare__`` returned."""
 
@@ -73,18 +76,16 @@ def position_of(node: Any) -> Position:
     return node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
 
 
-def with_handler(statement: ast.stmt, number: int, at: Any, line: int) -> ast.stmt:
+def with_handler(statement: ast.stmt, number: int, at: Any, line: int, header: bool = False) -> ast.stmt:
     """``try: statement`` / ``except @heal(number): pass``, both at the position of ``at``.
 
     ``line`` is where its first instruction is. When that is another line than its first, everything new stands there,
     so that no line is added to those that a tracer sees.
     """
     position = position_of(at) if line == at.lineno else (line, 0, line, 0)
-    handler = _new(
-        ast.ExceptHandler,
-        position,
-        {"type": _call(HEAL, [_number(number, position)], position), "name": None, "body": _HEALED},
-    )
+    name = (_HEAL_OF_HEADER if header else _HEAL) if _SHARED else _name(HEAL, position)
+    asking = _call(name, [_number(number, position)], position)
+    handler = _new(ast.ExceptHandler, position, {"type": asking, "name": None, "body": _HEALED})
     return _try([statement], [handler], position)
 
 
@@ -119,11 +120,11 @@ def _dispatch(loop: bool, returns: str, position: Position) -> List[ast.stmt]:
     body: List[ast.stmt] = []
     if loop:
         for way, cls in ((CONTINUE, ast.Continue), (BREAK, ast.Break)):
-            left, right = _call(WAY, [], position), _constant(way, position)
+            left, right = _call(_name(WAY, position), [], position), _constant(way, position)
             test = _new(ast.Compare, position, {"left": left, "ops": [ast.Eq()], "comparators": [right]})
             body.append(_new(ast.If, position, {"test": test, "body": [_new(cls, position, {})], "orelse": _NONE}))
     if returns:
-        value = _call(VALUE, [], position) if returns == "value" else None
+        value = _call(_name(VALUE, position), [], position) if returns == "value" else None
         body.append(_new(ast.Return, position, {"value": value}))
     return body
 

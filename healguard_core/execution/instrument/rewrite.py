@@ -146,7 +146,7 @@ class _Rewriter:
         line = statement.lineno
         if statement.end_lineno != line or statement.__class__ in _DEFINITIONS:
             line = kinds.first_line(statement)
-        out.append(nodes.with_handler(inner, len(self.marks), statement, line))
+        out.append(nodes.with_handler(inner, len(self.marks), statement, line, kind == "header"))
         self.marks.append((statement, kind, block, line, False))
 
     def _is_off(self, first: int, last: Optional[int]) -> bool:
