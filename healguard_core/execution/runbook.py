@@ -2,6 +2,7 @@
 
 import ast
 import fnmatch
+import os
 import re
 import sys
 from types import FrameType
@@ -129,8 +130,18 @@ def _frames_of(entry: RunbookEntry, frames: Sequence[Frame]) -> Iterator[Tuple[i
         yield 0, frames[0]
         return
     for index, frame in enumerate(frames):
-        if matches_function(entry.function, frame.function):
+        if any(matches_function(entry.function, name) for name in _names_of(frame)):
             yield index, frame
+
+
+def _names_of(frame: Frame) -> List[str]:
+    """The frame's ``module.qualname``; for a program's main file also under the name by which it is imported."""
+    module, dot, qualname = frame.function.partition(".")
+    if module != "__main__" or not dot:
+        return [frame.function]
+    spec = frame.frame.f_globals.get("__spec__")
+    stem = os.path.splitext(os.path.basename(frame.frame.f_code.co_filename))[0]
+    return [frame.function, "{}.{}".format(getattr(spec, "name", stem), qualname)]
 
 
 def _at_statement(candidate: _Compiled, frame: Frame) -> bool:

@@ -168,6 +168,12 @@ def test_an_error_that_cannot_be_printed_has_no_message():
     assert _match({}, Unprintable("x")) is not None
 
 
+def test_the_main_file_is_known_by_the_name_it_is_imported_by():
+    frame = Frame("__main__.Job.run")
+    assert _match({"function": "test_runbook.Job.run"}, stack=[frame]) is not None
+    assert _match({"function": "other.Job.run"}, stack=[frame]) is None
+
+
 def test_nothing_matches_an_empty_runbook_or_stack():
     assert Runbook([]).match(KeyError("x"), STACK) is None
     assert _match({}, stack=[]) is None

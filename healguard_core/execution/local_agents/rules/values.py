@@ -207,6 +207,13 @@ class Evaluator:
         values = [self.value(element) for element in node.elts]
         return UNKNOWN if any(value is UNKNOWN for value in values) else values
 
+    def _dict(self, node: ast.Dict) -> Any:
+        keys = [UNKNOWN if key is None else self.value(key) for key in node.keys]  # None: `**other`
+        values = [self.value(value) for value in node.values]
+        if any(value is UNKNOWN for value in keys + values):
+            return UNKNOWN
+        return dict(zip(keys, values)) if all(type(key) in SCALARS for key in keys) else UNKNOWN
+
     def _call(self, node: ast.Call) -> Any:
         if node.keywords or not self.is_pure_call(node):
             return UNKNOWN
