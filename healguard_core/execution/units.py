@@ -64,7 +64,7 @@ def _asker(frame: FrameType) -> str:
         return _unittest_id(_local(frame, "self"))
     if module == "_pytest.runner" and frame.f_code.co_name == "runtestprotocol":
         # A test that clears the environment takes PYTEST_CURRENT_TEST with it.
-        return _stored(_local(frame, "item"), "_nodeid")
+        return str(getattr(_local(frame, "item"), "nodeid", ""))  # pytest's own property, which it reads all the time
     return ""
 
 
@@ -73,17 +73,8 @@ def _local(frame: FrameType, name: str) -> Any:
     return held.get(name)
 
 
-def _stored(value: object, name: str, _get: Any = object.__getattribute__) -> str:
-    """The text that ``value`` holds under ``name``, whatever its class makes of attribute access; "" for all else."""
-    try:
-        found = _get(value, name)
-    except AttributeError:
-        return ""
-    return found if type(found) is str else ""
-
-
 def _unittest_id(case: object) -> str:
     """``module.Class.method`` as ``TestCase.id`` spells it, without calling a method that a test may override."""
     cls = type(case)
-    method = _stored(case, "_testMethodName")
-    return "{}.{}.{}".format(cls.__module__, cls.__qualname__, method) if method else ""
+    method = object.__getattribute__(case, "_testMethodName")
+    return "{}.{}.{}".format(cls.__module__, cls.__qualname__, method)

@@ -45,6 +45,7 @@ class _Place(NamedTuple):
     frame: FrameType
     site: Optional[Site]
     node: Optional[ast.stmt]  # the statement, parsed on its own
+    header: int  # how many lines of it come before its body; 0 when it has none
     line: int
     lines: List[str]  # of its file
     names: progress.Names
@@ -55,17 +56,14 @@ class _Place(NamedTuple):
         return self.line if self.site is None else self.site.line
 
     @property
-    def body(self) -> Optional[int]:
-        """First line of the body of a compound statement."""
-        start = progress.body_start(self.node) if self.node is not None else None
-        return None if start is None else self.start + start - 1
-
-    @property
     def end(self) -> int:
         """Last line of the statement, of a compound one of what it evaluates itself."""
-        if self.body is not None:
-            return max(self.body - 1, self.start)
-        return self.line if self.site is None else self.site.end_line
+        return self.start + self.header - 1 if self.header else self.line if self.site is None else self.site.end_line
+
+    @property
+    def has_body(self) -> bool:
+        """Whether there are lines of the statement that come after its header."""
+        return bool(self.header) and self.site is not None and self.end < self.site.end_line
 
 
 SitesFor = Callable[[str], Sequence[Site]]
@@ -136,8 +134,10 @@ def _stopped_at(exc: BaseException, frame: FrameType) -> Tuple[int, int]:
 
 def _place(frame: FrameType, site: Optional[Site], line: int) -> _Place:
     lines = sources.lines_of(frame.f_code.co_filename, frame.f_globals)
-    node = None if site is None else progress.parsed(lines, _span(site))
-    return _Place(frame, site, node, line, lines, progress.Names(_locals(frame), frame.f_globals))
+    text = "" if site is None else sources.text_at(lines, _span(site))
+    node = None if site is None else progress.parsed(text, site.column)
+    header = progress.header_end(node, text) if node is not None else None
+    return _Place(frame, site, node, header or 0, line, lines, progress.Names(_locals(frame), frame.f_globals))
 
 
 def _span(site: Site) -> Span:
@@ -175,9 +175,8 @@ def _statement(place: _Place, limits: Limits) -> str:
     if site is None:
         return place.lines[place.line - 1].strip() if 0 < place.line <= len(place.lines) else ""
     text = sources.text_at(place.lines, _span(site))
-    if place.body is not None and place.body > site.line:
-        parts = text.split("\n")
-        header = place.end - site.line + 1
+    if place.has_body:
+        parts, header = text.split("\n"), place.header
         shown = parts[:header] + ["|" + part[site.column:] for part in parts[header : header + limits.body_lines]]
         left = len(parts) - header - limits.body_lines
         text = "\n".join(shown + (["| ... {} more lines".format(left)] if left > 0 else []))
@@ -189,7 +188,7 @@ def _failing(place: _Place, instruction: int, limits: Limits) -> str:
     span = sources.span_at(place.frame.f_code, instruction)
     if span is None:
         return ""
-    if place.body is not None and span.end_line > place.end:
+    if place.header and span.end_line > place.end:
         span = span._replace(end_line=place.end, end_column=1 << 20)
     return cut(sources.text_at(place.lines, span), limits.statement // 2)
 
@@ -238,10 +237,10 @@ def _skipped(place: _Place) -> str:
     if site is None:
         return ""
     told = []
-    if place.body is not None and site.node not in ("FunctionDef", "AsyncFunctionDef"):
+    if place.header and site.node not in ("FunctionDef", "AsyncFunctionDef"):
+        first = place.end + 1 if place.has_body else place.end
         header = " ".join(line.strip() for line in place.lines[place.start - 1 : place.end])
-        lines = "line {}".format(place.body) if place.body == site.end_line else "lines {}-{}".format(
-            place.body, site.end_line)
+        lines = "line {}".format(first) if first == site.end_line else "lines {}-{}".format(first, site.end_line)
         told.append("With `next` the body of `{}`, {}, will not run.".format(cut(header, 120), lines))
     if site.is_return:
         told.append("This is a return: the function returns None unless `_eh_rtn` is set.")

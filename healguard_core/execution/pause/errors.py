@@ -46,9 +46,9 @@ def _message(error: BaseException, redactor: Redactor, limit: int, depth: int) -
     owner = spell.__objclass__
     if owner is KeyError and len(args) == 1:
         return safe_repr(args[0], limit, "", redactor)
-    if owner is OSError:
-        return _os_message(error, redactor, limit)
-    if owner not in (BaseException, KeyError) and static.is_compiled(owner) and _all_plain(error, args):
+    if owner is OSError and 2 <= len(args) <= 5:
+        return _os_message(error, args, redactor, limit)
+    if owner not in (BaseException, KeyError, OSError) and static.is_compiled(owner) and _all_plain(error, args):
         return redactor.text(spell(error)[: limit * 2])
     if not args:
         return ""
@@ -73,12 +73,11 @@ def _own_message(error: BaseException, redactor: Redactor, limit: int) -> str:
     return redactor.text(str.__getitem__(text, slice(0, limit * 2)))
 
 
-def _os_message(error: Any, redactor: Redactor, limit: int) -> str:
-    held = [OSError.__dict__[name].__get__(error) for name in ("errno", "strerror", "filename", "filename2")]
-    number, reason, first, second = held
-    if number is None or reason is None or type(reason) is not str:
-        return safe_repr(static.exception_args(error), limit, "", redactor)
-    text = "[Errno {}] {}".format(safe_repr(number, 20), redactor.text(reason[:limit]))
+def _os_message(error: Any, args: Tuple[Any, ...], redactor: Redactor, limit: int) -> str:
+    first, second = (OSError.__dict__[name].__get__(error) for name in ("filename", "filename2"))
+    number, reason = (
+        redactor.text(part[:limit]) if type(part) is str else safe_repr(part, limit, "", redactor) for part in args[:2])
+    text = "[Errno {}] {}".format(number, reason)
     if first is not None:
         text += ": " + safe_repr(first, limit, "", redactor)
     if second is not None:

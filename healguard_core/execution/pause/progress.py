@@ -8,7 +8,7 @@ import itertools
 from typing import Any, Callable, List, Mapping, Optional, Sequence, Tuple
 
 from healguard_core.execution.pause import static
-from healguard_core.execution.pause.sources import Loop, Span, text_at
+from healguard_core.execution.pause.sources import Loop
 
 MOST_SEARCHED = 10000
 """How many elements of a list are compared to find out which one a loop has come to."""
@@ -80,8 +80,9 @@ def _place(target: ast.expr, iterable: ast.expr, names: Names) -> str:
     way, container = _container(iterable, names)
     if container is None or not first:
         return ""
-    found = current if way != "items" or isinstance(target, (ast.Tuple, ast.List)) else None
-    return _spelled(_index_of(container, way, found) if first[0] in names.local else None, container)
+    is_element = isinstance(target, ast.Name) if way != "items" else isinstance(target, (ast.Tuple, ast.List))
+    known = is_element and first[0] in names.local
+    return _spelled(_index_of(container, way, current) if known else None, container)
 
 
 def _place_of_enumerate(call: ast.Call, current: Any, names: Names) -> str:
@@ -163,12 +164,11 @@ def _integer(node: ast.expr, names: Names) -> Any:
 # --------------------------------------------------------------------------- the statement
 
 
-def parsed(lines: List[str], span: Span) -> Optional[ast.stmt]:
-    """The statement at ``span`` parsed on its own; None where that is not possible."""
-    first, newline, rest = text_at(lines, span).partition("\n")
-    indent = first[: len(first) - len(first.lstrip())]
-    inner = [line[span.column:] if not line[: span.column].strip() else line for line in rest.split("\n")]
-    text = first[len(indent):] + newline + "\n".join(inner)
+def parsed(source: str, column: int) -> Optional[ast.stmt]:
+    """The statement with this text, which stands at ``column``, parsed on its own; None where that is not possible."""
+    first, newline, rest = source.partition("\n")
+    text = first + newline + "\n".join(
+        line[column:] if not line[:column].strip() else line for line in rest.split("\n"))
     try:
         body = ast.parse(text[2:] if text.startswith("elif") and not text[4:5].isidentifier() else text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -176,8 +176,20 @@ def parsed(lines: List[str], span: Span) -> Optional[ast.stmt]:
     return body[0] if body else None
 
 
-def body_start(statement: ast.stmt) -> Optional[int]:
-    """The line of ``statement``'s own text on which its body begins; None for statements without one."""
+def header_end(statement: ast.stmt, text: str) -> Optional[int]:
+    """The line of ``text`` (the source of ``statement``) that ends what comes before the body; None without a body."""
+    start = _body_start(statement)
+    if start is None:
+        return None
+    last = max([1] + [getattr(node, "end_lineno", None) or 1 for part in _header(statement) for node in ast.walk(part)])
+    lines = text.split("\n")
+    for number in range(last, min(start, len(lines) + 1)):
+        if lines[number - 1].partition("#")[0].rstrip().endswith(":"):
+            return number
+    return max(start - 1, 1)
+
+
+def _body_start(statement: ast.stmt) -> Optional[int]:
     body = getattr(statement, "body", None)
     if isinstance(body, list) and body:
         return int(min([body[0].lineno] + [one.lineno for one in getattr(body[0], "decorator_list", ())]))

@@ -53,7 +53,7 @@ class Alarm(type):
 
 
 def _told(name):
-    def method(self, *args, **kwargs):
+    def method(*_args, **_kwargs):
         ran.append(name)
         raise RuntimeError(name)
 
@@ -130,7 +130,8 @@ def _generator():
         (decimal.Decimal("1.50"), "Decimal('1.50')"), (fractions.Fraction(1, 3), "Fraction(1, 3)"),
         (datetime.date(2024, 1, 2), "datetime.date(2024, 1, 2)"), (datetime.timedelta(1), "datetime.timedelta(days=1)"),
         (uuid.UUID(int=5), "UUID('00000000-0000-0000-0000-000000000005')"),
-        (pathlib.PurePosixPath("/a/b"), "PurePosixPath('/a/b')"), (pathlib.PurePosixPath("a", "b"), "PurePosixPath('a/b')"),
+        (pathlib.PurePosixPath("/a/b"), "PurePosixPath('/a/b')"),
+        (pathlib.PurePosixPath("a", "b"), "PurePosixPath('a/b')"),
         (pathlib.PurePosixPath(), "PurePosixPath('.')"),
         (re.compile("a+", re.I), "re.compile('a+', flags=2)"),
         (re.match("a", "ab"), "re.Match(span=(0, 1), match='a')"),
@@ -195,7 +196,7 @@ def test_no_method_of_a_hostile_class_object_runs():
 
 def test_properties_and_slots_that_are_not_set_are_left_alone():
     class Lazy:
-        __slots__ = ("unset", "__dict__")
+        __slots__ = ("__dict__", "unset")
 
         @property
         def loaded(self):
@@ -211,7 +212,7 @@ def test_properties_and_slots_that_are_not_set_are_left_alone():
 
 def test_a_dict_property_is_not_called():
     class Odd:
-        __dict__ = property(lambda self: ran.append("__dict__"))
+        __dict__ = property(lambda _: ran.append("__dict__"))
 
     assert safe_repr(Odd()).endswith("Odd>")
 
