@@ -79,16 +79,17 @@ def reads_unchecked(code: CodeType, name: str, offset: int) -> bool:
     The compiler leaves the check out where it proved the name bound; unbinding it then would end the process.
     """
     flow = flow_of(code)
-    todo, seen = [offset], set()
+    begin = max((start for start in flow.instructions if start <= offset), default=0)  # a frame may stand in a cache
+    todo, seen = [begin], set()
     while todo:
         here = todo.pop()
-        if here in seen or here not in flow.instructions:
+        if here in seen:
             continue
         seen.add(here)
         handler = handler_of(flow, here)
         if handler is not None:
             todo.append(handler)
-        effect = _effect_on(flow.instructions[here], name) if here != offset else ""
+        effect = _effect_on(flow.instructions[here], name) if here != begin else ""
         if effect == "read":
             return True
         if not effect:

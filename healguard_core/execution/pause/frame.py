@@ -55,7 +55,8 @@ class PausedFrame:
 
     def __init__(self, frame: FrameType) -> None:
         self._frame = frame
-        self._scope = scope_of(frame)
+        with head_room():
+            self._scope = scope_of(frame)
 
     def read(self) -> Dict[str, Any]:
         """The variables by name: locals, captured and free variables, names added by heals."""
@@ -69,21 +70,21 @@ class PausedFrame:
         Lets ``KeyboardInterrupt`` and other exceptions that are no ``Exception`` through, with bindings put back.
         """
         ran = Ran(code)
-        try:
-            parsed = self._parse(code, label)
-            attempt = self._scope.attempt(parsed)
-        except (SyntaxError, ValueError, RecursionError, MemoryError) as exc:
-            _failed(ran, exc, label)
-            return ran
-        with source_lines(label, code), head_room(), Captured(echo) as output:
+        with head_room(), source_lines(label, code):
             try:
-                attempt.call()
-                self._collect(ran, attempt)
-            except (Exception, SystemExit, GeneratorExit) as exc:
+                attempt = self._scope.attempt(self._parse(code, label))
+            except (SyntaxError, ValueError, RecursionError, MemoryError) as exc:
                 _failed(ran, exc, label)
-            finally:
-                attempt.undo()
-        ran.stdout = output.text
+                return ran
+            with Captured(echo) as output:
+                try:
+                    attempt.call()
+                    self._collect(ran, attempt)
+                except (Exception, SystemExit, GeneratorExit) as exc:
+                    _failed(ran, exc, label)
+                finally:
+                    attempt.undo()
+            ran.stdout = output.text
         return ran
 
     def write_back(self, ran: Ran) -> None:
@@ -101,12 +102,16 @@ class PausedFrame:
         before = ran._attempt.locals.before
         for name in ran._global:
             ran._attempt.globals.put(name, ran._attempt.globals.before[name])
-        self._scope.write({name: before[name] for name in ran._local if not self._scope.refusal(name)})
+        self._scope.write({
+            name: before[name] for name in ran._local
+            if before[name] is not UNBOUND or not self._scope.refusal(name)
+        })
 
     def evaluate(self, expression: str) -> Any:
         """The value of ``expression`` in the frame. Its own exceptions, ``SyntaxError`` included, come through."""
+        expression = expression.strip()
         compile(expression, "<where>", "eval", 0, True)
-        attempt = self._scope.attempt(self._parse(expression.strip(), "<where>"))
+        attempt = self._scope.attempt(self._parse(expression, "<where>"))
         try:
             with head_room():
                 attempt.call()

@@ -37,6 +37,7 @@ _clock, _sleep = time.monotonic, time.sleep
 _current_frames, _getframe, _threads, _this_thread = (
     sys._current_frames, sys._getframe, threading.enumerate, threading.get_ident
 )
+_TIMER = threading.Timer.run.__code__
 _dumps, _loads = json.dumps, json.loads
 
 
@@ -103,8 +104,11 @@ class Trial:
 
 # --------------------------------------------------------------------------- before the fork
 
-_WAITING = {"threading", "queue", "selectors", "execnet.gateway_base", "concurrent.futures.thread", "tqdm._monitor"}
-_HARMLESS = {"execnet.gateway_base", "pytest_timeout", "tqdm._monitor", "concurrent.futures.thread", "xdist.remote"}
+_WAITS = {"threading", "queue", "selectors", "socket"}
+_HARMLESS = {
+    "execnet.gateway_base", "xdist.remote", "pytest_rerunfailures", "pytest_timeout", "tqdm._monitor",
+    "concurrent.futures.thread",
+}
 
 
 def _busy_threads() -> List[str]:
@@ -120,23 +124,16 @@ def _busy_threads() -> List[str]:
 
 
 def _waits_harmlessly(frame: FrameType) -> bool:
-    """Whether a thread sleeps in a known wait of a known owner.
+    """Whether a thread belongs to somebody known whose threads only wait: for a message, for work, for a time.
 
-    Its owner is the innermost module that is not ``threading`` or ``queue``; a timer of the standard library has none.
+    That is told by the innermost module that is no wait of the standard library; its timers have none.
     """
-    if frame.f_globals.get("__name__") not in _WAITING:
-        return False
     at: Optional[FrameType] = frame
-    while at is not None:
-        module = at.f_globals.get("__name__")
-        if module in _HARMLESS:
-            return True
-        if module not in ("threading", "queue", "selectors"):
-            return False
-        if at.f_code is threading.Timer.run.__code__:
-            return True
+    while at is not None and at.f_globals.get("__name__") in _WAITS:
+        if at.f_code is _TIMER:
+            return at is not frame
         at = at.f_back
-    return False
+    return at is not None and at.f_globals.get("__name__") in _HARMLESS
 
 
 def _shared_memory() -> str:
