@@ -86,15 +86,26 @@ class Environments:
 
         Raises `EnvironmentUnavailable` when that is impossible.
         """
-        extra = []
-        if replace and self._uv:
-            extra = ["--reinstall-package", replace]
-        elif replace:
-            self._run([str(environment.python), "-m", "pip", "uninstall", "--quiet", "--yes", replace],
-                      f"{replace} cannot be removed from {environment.path}")
+        anew = ["--reinstall-package", replace] if replace and self._uv else []
+        if not self._uv:
+            self._prepare_pip(environment, replace)
         with _pins_file(pins) as constraints:
-            self._run([*self._installer(environment.path), *extra, "-c", constraints, *arguments],
+            self._run([*self._installer(environment.path), *anew, "-c", constraints, *arguments],
                       f"{' '.join(arguments)} cannot be installed beside the pins in {environment.path}")
+
+    def build_wheel(self, folder: Path, into: Path) -> None:
+        """Build the wheel of the source tree ``folder`` into ``into``. Raises `EnvironmentUnavailable`."""
+        command = [self._uv, "build", "--quiet", "--wheel", "--out-dir", str(into), str(folder)] if self._uv else [
+            sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(into), str(folder)]
+        self._run(command, f"{folder} cannot be built into a wheel")
+
+    def _prepare_pip(self, environment: Environment, replace: str) -> None:
+        """Give pip to an environment that uv made, and make room for what is to be installed anew."""
+        python = str(environment.python)
+        self._run([python, "-m", "ensurepip"], f"pip cannot be had in {environment.path}")
+        if replace:
+            self._run([python, "-m", "pip", "uninstall", "--quiet", "--yes", replace],
+                      f"{replace} cannot be removed from {environment.path}")
 
     def _build(self, instance: Instance, role: str, path: Path) -> None:
         building = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=self.root))
