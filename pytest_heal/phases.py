@@ -141,6 +141,10 @@ class Phases:
         engine.journal.record(UnitEnded(unit=unit, passed=attempt.passed, completed=attempt.completed))
         engine.journal.take(unit)
         engine.end(unit)
+        attempt.reports.clear()  # a test item lives as long as the session; its reports must not
+        attempt.failures.clear()
+        if not hasattr(item, "execution_count"):  # nobody will run it again and ask what came before
+            del item.stash[ATTEMPT]
 
     def _announce(self, events: list[Event], item: pytest.Item | None) -> None:
         """Tell other plugins what was applied and refused."""

@@ -15,6 +15,7 @@ from pytest_heal.lifecycle import Run
 from pytest_heal.records import Record
 
 _now = time.time
+_SUBTESTS = ("SubtestReport", "SubTestReport")  # of pytest 9 and of pytest-subtests
 
 
 class Results:
@@ -39,7 +40,7 @@ class Results:
         self._take_session(report)
         status = self._run.config.hook.pytest_report_teststatus(report=report, config=self._run.config)
         category = status[0] if status else report.outcome if report.when == "call" else ""  # without a terminal
-        if category == "rerun" or hasattr(report, "context"):  # an attempt that does not count; a subtest
+        if category == "rerun" or type(report).__name__ in _SUBTESTS:  # an attempt that does not count; a part
             return
         nodeid = str(report.nodeid)
         mark = heal_of(report)

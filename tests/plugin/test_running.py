@@ -353,3 +353,32 @@ def test_pdb_opens_at_the_original_crash(shop: Project) -> None:
         input="p 'text is ' + text\nq\n", capture_output=True, check=False,
         env={**os.environ, "PYTHONPATH": str(shop.folder)}, timeout=120)
     assert "text is x" in done.stdout, done.stdout
+
+
+def test_crash_in_a_conftest_file(shop: Project) -> None:
+    shop.write({
+        "shop/config.py": "LIMITS = {}\nlimit = LIMITS['most']\n", "conftest.py": "from shop import config\n",
+        "heals.yaml": "version: 1\nheals:\n  - when: {error: KeyError, message: most}\n    do: limit = 5\n",
+        "test_shop.py": "def test_a():\n    pass\n",
+    })
+    for arguments in ((), ("-n2",)):
+        result = shop.heal(*arguments)
+        assert result.ret == 1, "the run was possible only after healing"
+        assert {test["nodeid"]: test["outcome"] for test in result.report()["tests"]} == {
+            "": "correct", "test_shop.py::test_a": "passed"}
+        assert "(before the first test)" in result.out
+
+
+def test_modules_imported_too_early_are_named(shop: Project) -> None:
+    shop.write({"early.py": "from shop import orders\n"})
+    result = shop.heal("-p", "early")
+    header = [line for line in result.lines if line.startswith("heal: warning: imported before healing")]
+    assert len(header) == 1
+    assert "shop.orders" in header[0]
+    assert [n["code"] for n in result.report()["run"]["notices"]].count("imported-early") == 1
+
+
+def test_without_plugin_autoload(shop: Project) -> None:
+    result = shop.python("-m", "pytest", "-p", "heal", "--heal=runbook", "--heal-runbook=heals.yaml",
+                         "--heal-report=report.json", env={"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})
+    assert result.by_name() == ALL
