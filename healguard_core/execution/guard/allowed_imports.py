@@ -210,7 +210,7 @@ DANGEROUS_MODULES = _names(
     " psutil sh fabric"
 )
 """Top-level modules that are the system, run code, or belong to the test runner and the guard. Every module whose own
-name begins with an underscore and is part of Python (`_io`, `_ctypes`) counts as well."""
+name begins with an underscore and is part of Python (`PRIVATE_STDLIB`) counts as well."""
 
 DANGEROUS_MODULE_PATHS = _names(
     "urllib.request http.client http.server http.cookiejar logging.handlers logging.config numpy.ctypeslib"
@@ -236,6 +236,22 @@ STDLIB = _names(
     " winreg winsound wsgiref xdrlib xml xmlrpc zipapp zipfile zipimport zlib zoneinfo"
 )
 """Public top-level modules of Python 3.8 to 3.14. They are judged by `ALLOWED` alone, even when already imported."""
+
+PRIVATE_STDLIB = _names(
+    "_abc _aix_support _android_support _apple_support _ast _ast_unparse _asyncio _bisect _blake2 _bootlocale"
+    " _bootstrap_subprocess _bootsubprocess _bz2 _codecs _codecs_cn _codecs_hk _codecs_iso2022 _codecs_jp _codecs_kr"
+    " _codecs_tw _collections _collections_abc _colorize _compat_pickle _compression _contextvars _crypt _csv _ctypes"
+    " _curses _curses_panel _datetime _dbm _decimal _dummy_thread _elementtree _frozen_importlib"
+    " _frozen_importlib_external _functools _gdbm _hashlib _heapq _hmac _imp _interpchannels _interpqueues"
+    " _interpreters _io _ios_support _json _locale _lsprof _lzma _markupbase _md5 _msi _multibytecodec"
+    " _multiprocessing _opcode _opcode_metadata _operator _osx_support _overlapped _pickle _posixshmem"
+    " _posixsubprocess _py_abc _py_warnings _pydatetime _pydecimal _pyio _pylong _pyrepl _queue _random"
+    " _remote_debugging _scproxy _sha1 _sha2 _sha256 _sha3 _sha512 _signal _sitebuiltins _socket _sqlite3 _sre _ssl"
+    " _stat _statistics _string _strptime _struct _suggestions _symtable _sysconfig _sysconfigdata _testbuffer"
+    " _testcapi _testinternalcapi _thread _threading_local _tkinter _tokenize _tracemalloc _types _typing _uuid"
+    " _warnings _weakref _weakrefset _winapi _wmi _xxsubinterpreters _zoneinfo _zstd"
+)
+"""The same with a leading underscore: never for a heal. A program's own `_compat` is judged like any package."""
 
 DANGEROUS_ATTRIBUTES = _names(
     "os sys builtins subprocess shutil importlib ctypes posix nt gc inspect pty runpy marshal posixpath ntpath"
@@ -307,28 +323,24 @@ def is_dangerous_module(path: str) -> bool:
     if path in ALLOWED:
         return False
     root = path.partition(".")[0]
-    private_part_of_python = root.startswith("_") and root.lstrip("_") in PRIVATE_ROOTS
+    return root in PRIVATE_STDLIB or is_dangerous_origin(path)
+
+
+def is_dangerous_origin(path: str) -> bool:
+    """Whether a function or class that says it comes from the module ``path`` is a system operation."""
+    root = path.partition(".")[0].lstrip("_")
     return (
         root in DANGEROUS_MODULES
-        or private_part_of_python
+        or root.startswith("frozen_importlib")
+        or root in ("posixsubprocess", "winapi")
         or any(path == known or path.startswith(known + ".") for known in DANGEROUS_MODULE_PATHS)
     )
-
-
-PRIVATE_ROOTS: FrozenSet[str] = (
-    STDLIB
-    | _names("bootstrap_subprocess datetime elementtree frozen_importlib frozen_importlib_external functools imp io")
-    | _names(
-        "posixsubprocess posixshmem thread threading_local winapi weakrefset interpreters xxsubinterpreters testcapi"
-    )
-    | _names("testinternalcapi pyrepl pydecimal pyio osx_support scproxy sysconfigdata builtins")
-)
 
 
 def is_stdlib(path: str) -> bool:
     """Whether ``path`` belongs to Python's own library on any supported version."""
     root = path.partition(".")[0]
-    return root in STDLIB or (root.startswith("_") and root.lstrip("_") in PRIVATE_ROOTS)
+    return root in STDLIB or root in PRIVATE_STDLIB
 
 
 def submodule_roots() -> Set[str]:

@@ -130,7 +130,9 @@ KEPT_BUILTINS = (
 )
 """Builtins that a heal may not assign to. The others (id, type, input, open, len, ...) are names of variables too."""
 
-EXPRESSION_FUNCTIONS = PURE_TYPES | PURE_FUNCTIONS | HIGHER_ORDER | _words("getattr hasattr type") - _words("iter next")
+EXPRESSION_FUNCTIONS = (PURE_TYPES | PURE_FUNCTIONS | HIGHER_ORDER | _words("getattr hasattr type")) - _words(
+    "iter next"
+)
 
 EXPRESSION_METHODS = _words(
     "capitalize casefold center count decode encode endswith find get hex index is_integer isalnum isalpha isascii"

@@ -79,13 +79,15 @@ def _bound_problem(scope: Scope, name: str, renamed: bool) -> Optional[Problem]:
 
 def module_problem(scope: Scope, path: str) -> Optional[Problem]:
     """What is wrong with importing the module ``path``, or None."""
+    if path == "__future__":
+        return "HC121", UNSUPPORTED, "`__future__` changes how code is read", "leave it out"
     if any(is_dunder(part) for part in path.split(".")):
         return "HC110", DANGEROUS, "`{}` is part of the interpreter".format(path), ""
     if path in allowed_imports.ALLOWED or path in _WAYS:
         return None
     if allowed_imports.is_dangerous_module(path):
         return "HC120", DANGEROUS, "`{}` gives access to the system, the test runner or the guard".format(path), ""
-    if path == "__future__" or allowed_imports.is_stdlib(path):
+    if allowed_imports.is_stdlib(path):
         return "HC121", UNSUPPORTED, "`{}` is not among the modules that a heal may import".format(path), ""
     if scope.live_import is None:
         return (
@@ -172,10 +174,10 @@ def is_dangerous_object(value: object) -> bool:
     module, name = _origin(value)
     if (module.lstrip("_"), name) in allowed_imports.DANGEROUS_MEMBERS:
         return True
-    if module in _HARMLESS_ORIGINS or not allowed_imports.is_dangerous_module(module):
+    if module in _HARMLESS_ORIGINS or not allowed_imports.is_dangerous_origin(module):
         return False
     defines_it = isinstance(value, type) or type(value) in _FUNCTIONS
-    return defines_it or module.partition(".")[0] in allowed_imports.DANGEROUS_ATTRIBUTES
+    return defines_it or module.partition(".")[0].lstrip("_") in allowed_imports.DANGEROUS_ATTRIBUTES
 
 
 def _unwrapped(value: object) -> object:
@@ -233,7 +235,7 @@ def check_class_use(scope: Scope, node: ast.AST) -> Iterator[Finding]:
             if scope.callee(parent.func) in ("isinstance", "issubclass"):
                 return
             break
-        if not isinstance(parent, (ast.Tuple, ast.Subscript, ast.BinOp)):
+        if type(parent).__name__ not in ("Tuple", "Subscript", "BinOp", "Index"):
             break
     message = "`{}.{}` may only be used in isinstance, issubclass and annotations".format(*pair)
     yield scope.source.finding(node, "HC132", UNSUPPORTED, message)

@@ -105,7 +105,8 @@ def _frame_module_problem(scope: Scope, node: ast.Attribute, stored: bool) -> Op
     if allowed is not None and (stored or path not in allowed):
         return "HC133", DANGEROUS, "`{}.{}` is a system operation".format(base.id, path), ""
     if path in allowed_imports.FRAME_DENIED.get(base.id, ()) and not scope.module_of(base):
-        return "HC133", DANGEROUS, "`{}.{}` is not for a heal".format(base.id, path), ""
+        severity = UNSUPPORTED if base.id in ("json", "time") else DANGEROUS
+        return "HC133", severity, "`{}.{}` is not for a heal".format(base.id, path), ""
     return None
 
 
