@@ -56,12 +56,14 @@ def _parser() -> argparse.ArgumentParser:
     gate.set_defaults(run=_gate)
 
     runbook = commands.add_parser("runbook", help="check runbook files")
-    runbook_check = runbook.add_subparsers(metavar="COMMAND", required=True).add_parser("check", help="say what is wrong")
+    check = runbook.add_subparsers(metavar="COMMAND", required=True)
+    runbook_check = check.add_parser("check", help="say what is wrong")
     runbook_check.add_argument("files", metavar="FILE", nargs="+")
     runbook_check.set_defaults(run=_runbook_check)
 
     policy = commands.add_parser("policy", help="check policy files")
-    policy_check = policy.add_subparsers(metavar="COMMAND", required=True).add_parser("check", help="say what is wrong")
+    check = policy.add_subparsers(metavar="COMMAND", required=True)
+    policy_check = check.add_parser("check", help="say what is wrong")
     policy_check.add_argument("files", metavar="FILE", nargs="+")
     policy_check.set_defaults(run=_policy_check)
 
@@ -79,7 +81,8 @@ def _run_parser(parser: argparse.ArgumentParser) -> None:
     parser.usage = "healguard run [options] (-m MODULE | SCRIPT) [ARGS ...]"
     add = parser.add_argument
     add("--policy", metavar="FILE", help="HealGuard policy (sinks.yaml)")
-    add("--runbook", metavar="FILE", action="append", default=[], help="reviewed heals, used before the agent (repeatable)")
+    add("--runbook", metavar="FILE", action="append", default=[],
+        help="reviewed heals, used before the agent (repeatable)")
     add("--source", metavar="PKG", action="append", default=[], help="package or path to heal (repeatable); "
         "default: the packages under the current directory, and SCRIPT")
     add("--agent", metavar="NAME", default="", help="who heals: runbook, rules, human, or a registered agent; "
@@ -103,7 +106,8 @@ def _run_parser(parser: argparse.ArgumentParser) -> None:
 
 def _run(words: argparse.Namespace) -> int:
     if words.policy and not _exists("healguard_core.settings.policy"):
-        raise SettingsError([Problem("HF411", "--policy", "this version cannot enforce a policy", "run without --policy")])
+        problem = Problem("HF411", "--policy", "this version cannot enforce a policy", "run without --policy")
+        raise SettingsError([problem])
     config = _config(words)
     if words.python and not _is_this_python(words.python):
         return _run_elsewhere(words, config)
@@ -337,7 +341,8 @@ def _text(path: str) -> str:
         with tokenize.open(path) as file:
             return file.read()
     except (OSError, SyntaxError, UnicodeDecodeError) as error:
-        raise SettingsError([Problem("HF400", f"{path}:1", f"cannot read the file: {error}", "check the path")]) from error
+        problem = Problem("HF400", f"{path}:1", f"cannot read the file: {error}", "check the path")
+        raise SettingsError([problem]) from error
 
 
 def _exists(module: str) -> bool:

@@ -121,7 +121,7 @@ def _same_sequence(pattern: Sequence[Any], nodes: Sequence[Any]) -> bool:
     """Element by element; a wildcard element stands for any number of elements."""
     reachable = [True] + [False] * len(nodes)
     for wanted in pattern:
-        following = [False] * (len(nodes) + 1)  # type: List[bool]
+        following: List[bool] = [False] * (len(nodes) + 1)
         if _is_any(wanted):
             first = reachable.index(True) if True in reachable else len(nodes) + 1
             following[first:] = [True] * (len(nodes) + 1 - first)

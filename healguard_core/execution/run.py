@@ -21,18 +21,20 @@ from healguard_core.execution.local_agents.human import HumanAgent
 from healguard_core.execution.local_agents.rules import RulesAgent
 from healguard_core.protocol import Config, Crashed, Event, Healed, Reraised, UnitEnded
 
-USAGE = "usage: python -m healguard_core.execution CONFIG.json [--fail-on-heal] [--quiet] (-m MODULE | SCRIPT) [ARGS...]"
+USAGE = (
+    "usage: python -m healguard_core.execution CONFIG.json [--fail-on-heal] [--quiet] (-m MODULE | SCRIPT) [ARGS...]"
+)
 BAD_SETTINGS = 2  # exit code, as for a wrong command line
 
-LOCAL_AGENTS = {
+LOCAL_AGENTS: Dict[str, Callable[[Dict[str, Any]], Agent]] = {
     "rules": RulesAgent,
     "human": HumanAgent,
-}  # type: Dict[str, Callable[[Dict[str, Any]], Agent]]
+}
 NO_AGENT = ("", "runbook")
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _os_exit = os._exit
-_kept = []  # type: List[types.ModuleType]  # __main__ modules that were replaced: their functions still run
+_kept: List[types.ModuleType] = []  # __main__ modules that were replaced: their functions still run
 
 
 class Program(NamedTuple):
@@ -54,6 +56,9 @@ class Options(NamedTuple):
     fail_on_heal: bool = False
     quiet: bool = False
     after: Optional[Callable[[List[Event], int], None]] = None
+
+
+_PLAIN = Options()
 
 
 class _Ending(NamedTuple):
@@ -111,7 +116,7 @@ def local_agent(config: Config) -> Optional[Agent]:
     return agent
 
 
-def run_program(program: Program, config: Config, agent: Optional[Agent], options: Options = Options()) -> None:
+def run_program(program: Program, config: Config, agent: Optional[Agent], options: Options = _PLAIN) -> None:
     """Run ``program`` as ``__main__`` under a started engine and leave as the program does: by SystemExit with its
     exit code, or by KeyboardInterrupt. An error that nothing handles is printed as Python does, without our frames.
     """
@@ -248,13 +253,13 @@ def _print_as_python(error: BaseException) -> None:
 
 def _foreign(tb: Optional[types.TracebackType]) -> Optional[types.TracebackType]:
     """The traceback without the entries that belong to this package."""
-    kept = []  # type: List[types.TracebackType]
+    kept: List[types.TracebackType] = []
     while tb is not None:
         if not tb.tb_frame.f_code.co_filename.startswith(_HERE + os.sep):
             kept.append(tb)
         tb = tb.tb_next
-    for entry, following in zip(kept, kept[1:] + [None]):  # type: ignore[operator, list-item]
-        entry.tb_next = following
+    for index, entry in enumerate(kept):
+        entry.tb_next = kept[index + 1] if index + 1 < len(kept) else None
     return kept[0] if kept else None
 
 
@@ -270,15 +275,11 @@ def _summarise(events: Sequence[Event], problem: str, stream: TextIO) -> None:
     if crashes:
         lines.append("{} crash{}: {} healed, {} went on".format(
             len(crashes), "" if len(crashes) == 1 else "es", len(heals), len(declined)))
-    for event in heals + declined:  # type: ignore[operator]
-        crashed = crashes.get(event.crash)
-        where = "{}:{} in {}".format(crashed.file, crashed.line, crashed.function) if crashed else "?"
-        error = crashed.error if crashed else "?"
-        if isinstance(event, Healed):
-            code = event.code.strip().replace("\n", "; ")
-            lines.append("  {} at {} healed by {}: {}".format(error, where, event.by, code))
-        else:
-            lines.append("  {} at {} went on: {}".format(error, where, event.reason))
+    for healed in heals:
+        code = healed.code.strip().replace("\n", "; ")
+        lines.append("  {} healed by {}: {}".format(_where(crashes.get(healed.crash)), healed.by, code))
+    for reraised in declined:
+        lines.append("  {} went on: {}".format(_where(crashes.get(reraised.crash)), reraised.reason))
     if problem:
         lines.append(problem)
     try:
@@ -287,6 +288,12 @@ def _summarise(events: Sequence[Event], problem: str, stream: TextIO) -> None:
         stream.flush()
     except (OSError, ValueError, AttributeError):
         return  # the program closed its error output; the journal has it all
+
+
+def _where(crashed: Optional[Crashed]) -> str:
+    if crashed is None:
+        return "an error"
+    return "{} at {}:{} in {}".format(crashed.error, crashed.file, crashed.line, crashed.function)
 
 
 # --------------------------------------------------------------------------- the command line
@@ -302,8 +309,6 @@ def _parsed(words: List[str]) -> Tuple[str, Options, Program]:
         flags.add(rest.pop(0))
     if not rest or (rest[0].startswith("-") and rest[0] != "-m") or rest == ["-m"]:
         raise ValueError("there is no program to run\n" + USAGE)
-    if rest[0] == "-m":
-        program = Program(rest[1], "", tuple(rest[2:]))
-    else:
-        program = Program("", rest[0], tuple(rest[1:]))
+    is_module = rest[0] == "-m"
+    program = Program(rest[1], "", tuple(rest[2:])) if is_module else Program("", rest[0], tuple(rest[1:]))
     return path, Options("--fail-on-heal" in flags, "--quiet" in flags), program

@@ -183,7 +183,7 @@ def _loaded(name: str) -> Optional[object]:
         module = sys.modules.get(".".join(parts[:cut]))
         if module is None:
             continue
-        found = module  # type: object
+        found: object = module
         for part in parts[cut:]:
             found = getattr(found, "__dict__", {}).get(part)
         return found

@@ -93,7 +93,8 @@ class _Builder:
 
     def build(self, node: yaml.Node, where: Where, around: tuple[yaml.Node, ...]) -> Any:
         if any(node is outer for outer in around):
-            raise yaml.constructor.ConstructorError(None, None, "an alias refers to what it is part of", node.start_mark)
+            problem = "an alias refers to what it is part of"
+            raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
         inside = (*around, node)
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, where, inside)

@@ -1,4 +1,4 @@
-"""Wrong settings, all of them at once: each problem with its place, its code and what to do. Imports nothing of ours."""
+"""Wrong settings, all at once: each problem with its place, its code and what to do. Imports nothing of ours."""
 
 import difflib
 from collections.abc import Iterable, Sequence

@@ -97,9 +97,8 @@ def _grown(text: str, name: str, fresh: Sequence[RunbookEntry]) -> str:
     document = parse_document(text, name)
     heals = _heals(document)
     if heals.value and heals.flow_style:
-        raise SettingsError(
-            [Problem("HF408", document.place(("heals",)), "heals in [...] cannot be added to", "write one `- ` per entry")]
-        )
+        place, what = document.place(("heals",)), "heals in [...] cannot be added to"
+        raise SettingsError([Problem("HF408", place, what, "write one `- ` per entry")])
     indent = " " * heals.start_mark.column if heals.value else "  "
     items = "".join(_item(entry, indent) for entry in fresh).replace("\n", line_end)
     if not heals.value:  # `heals: []`

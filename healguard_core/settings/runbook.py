@@ -228,7 +228,8 @@ def _checked_code(document: Document, where: Where, item: _Entry, gate: bool) ->
         tree = ast.parse(item.do)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = getattr(error, "lineno", None) or 1
-        yield Problem("HF407", document.place_in_text(where, line), f"`do` is not Python: {getattr(error, 'msg', error)}")
+        place, what = document.place_in_text(where, line), getattr(error, "msg", error)
+        yield Problem("HF407", place, f"`do` is not Python: {what}", "correct the code")
         return
     stored = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     resume_place = document.place((*where[:-1], "resume"))

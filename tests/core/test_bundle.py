@@ -63,7 +63,7 @@ def test_the_same_sources_give_the_same_bytes(tmp_path):
 def test_only_the_execution_side_travels(tmp_path):
     build_bundle(tmp_path / "bundle.zip")
     names = zipfile.ZipFile(tmp_path / "bundle.zip").namelist()
-    assert {"healguard_core/__init__.py", "healguard_core/protocol.py", "healguard_core/execution/hooks.py"} < set(names)
+    assert {"healguard_core/__init__.py", "healguard_core/protocol.py", "healguard_core/execution/run.py"} < set(names)
     assert all(name.startswith("healguard_core/execution/") or name.count("/") == 1 for name in names)
     assert all(name.endswith(".py") for name in names)
     assert "healguard_core/cli.py" not in names

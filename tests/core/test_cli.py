@@ -33,17 +33,18 @@ def healguard(*words, **options):
                           check=False, env=environment, **options)
 
 
+@pytest.mark.usefixtures("project")
 class TestRun:
-    def test_rules_are_the_default(self, project):
+    def test_rules_are_the_default(self):
         done = healguard("run", "program.py", "-q", "--agent", "x")
         assert (done.stdout, done.returncode) == ("5 ['-q', '--agent', 'x']\n", 0)
         assert "healed by rules" in done.stderr
 
-    def test_a_runbook_answers_alone_or_before_the_agent(self, project):
+    def test_a_runbook_answers_alone_or_before_the_agent(self):
         assert healguard("run", "--runbook", "heals.yaml", "program.py").stdout == "3 []\n"
         assert healguard("run", "--runbook", "heals.yaml", "--agent", "rules", "program.py").stdout == "3 []\n"
 
-    def test_a_module_with_options_of_its_own(self, project):
+    def test_a_module_with_options_of_its_own(self):
         done = healguard("run", "--agent", "rules", "-m", "program", "-m", "x", "--quiet")
         assert done.stdout == "5 ['-m', 'x', '--quiet']\n"
 
@@ -72,7 +73,7 @@ class TestRun:
             ("test_it.T.test_a", "correct"), ("-m unittest", "passed"),
         ]
 
-    def test_fail_on_heal(self, project):
+    def test_fail_on_heal(self):
         assert healguard("run", "--fail-on-heal", "program.py").returncode == 1
 
     def test_the_bytecode_is_kept_for_the_next_run(self, project):
@@ -100,7 +101,7 @@ class TestRun:
             ([], "the following arguments are required"),
         ],
     )
-    def test_wrong_settings_exit_2_with_the_reason(self, project, words, says):
+    def test_wrong_settings_exit_2_with_the_reason(self, words, says):
         done = healguard("run", *words)
         assert done.returncode == 2
         assert says in done.stderr
@@ -121,6 +122,7 @@ class TestRun:
         assert json.loads((project / "r.json").read_text())["totals"]["applied"] == 1
 
 
+@pytest.mark.usefixtures("project")
 class TestChecks:
     @pytest.mark.parametrize(
         ("code", "exit_code", "says"),
@@ -131,7 +133,7 @@ class TestChecks:
         assert main(["gate", "heal.py"]) == exit_code
         assert capsys.readouterr().out.startswith(says)
 
-    def test_gate_reads_standard_input(self, project):
+    def test_gate_reads_standard_input(self):
         assert healguard("gate", "-", input="x = y['a']").returncode == 0
         assert "<stdin>:1:1" in healguard("gate", "-", "--purpose", "expression", input="x = 1").stdout
 
@@ -156,7 +158,7 @@ class TestChecks:
         assert main(["bundle", "missing/out.zip"]) == 2
         assert "HF400 cannot write the file" in capsys.readouterr().err
 
-    def test_help_names_every_command(self, project, capsys):
+    def test_help_names_every_command(self, capsys):
         with pytest.raises(SystemExit):
             main(["--help"])
         said = capsys.readouterr().out

@@ -62,7 +62,7 @@ class HumanAgent:
         if self._silent:
             session.reraise("quit: the human lets every later error go on")
             return
-        opened = []  # type: List[IO[str]]
+        opened: List[IO[str]] = []
         if self._before is not None:
             self._before()
         try:
@@ -111,7 +111,7 @@ class _Prompt(cmd.Cmd):
         self._say(summary(self._context))
         self._say("help lists the commands.")
 
-    def postcmd(self, stop: bool, line: str) -> bool:
+    def postcmd(self, stop: bool, _: str) -> bool:
         return bool(stop) or self._session.decided
 
     def emptyline(self) -> bool:
@@ -217,7 +217,7 @@ class _Prompt(cmd.Cmd):
 
     def _lines(self) -> Optional[str]:
         self._say("code, then a line with a single dot:")
-        lines = []  # type: List[str]
+        lines: List[str] = []
         while True:
             line = self.stdin.readline()
             if not line:
@@ -230,11 +230,11 @@ class _Prompt(cmd.Cmd):
 
 def summary(context: CrashContext) -> str:
     """A crash in a few lines."""
-    lines = [
+    lines: List[Any] = [
         "{}: {}".format(context.error, context.message),
         "{}:{} in {}".format(context.file, context.line, context.function),
         "    " + context.statement.strip().replace("\n", "\n    "),
-    ]  # type: List[Any]
+    ]
     if context.failing_expression:
         lines.append("raised by: " + context.failing_expression)
     if context.skipped:

@@ -58,7 +58,8 @@ def run(tmp_path):
     config = tmp_path / "config.json"
 
     def run(*words, healing=True, settings=None, flags=(), first=(), **options):
-        config.write_text(json.dumps({"root": str(tmp_path), "journal": str(tmp_path / "journal.jsonl")} | (settings or {})))
+        written = {"root": str(tmp_path), "journal": str(tmp_path / "journal.jsonl")} | (settings or {})
+        config.write_text(json.dumps(written))
         healed = ("-m", "healguard_core.execution", str(config), *flags) if healing else ()
         environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1")
         return subprocess.run([sys.executable, *first, *healed, *words], cwd=tmp_path, capture_output=True, text=True,
@@ -91,7 +92,9 @@ def test_modules_and_directories_run_as_with_python(run, tmp_path, words):
             "      os.path.basename(sys.path[0]), os.path.basename(__file__))\n"
         )
     (tmp_path / "package" / "__init__.py").write_text("import sys\nprint(sys.argv)\n")
-    (tmp_path / "package" / "tool.py").write_text("import sys\nprint(__name__, __spec__.name, sys.argv[1:])\nsys.exit(9)\n")
+    (tmp_path / "package" / "tool.py").write_text(
+        "import sys\nprint(__name__, __spec__.name, sys.argv[1:])\nsys.exit(9)\n"
+    )
     (tmp_path / "package" / "broken.py").write_text("import no_such_module\n")
     plain, healed = run(*words, healing=False), run(*words)
     if words == ("folder",):  # our __main__ of a directory has no spec, as a script's
@@ -191,7 +194,7 @@ def test_an_interrupted_program_ends_by_the_signal(run, tmp_path):
         ("{", ("program.py",), "is not JSON"),
         ("[]", ("program.py",), "must be a JSON object"),
         ('{"runbok": []}', ("program.py",), "unknown key 'runbok'; did you mean 'runbook'?"),
-        ('{"agent": "codex"}', ("program.py",), "agent 'codex' cannot run inside the program; use one of: runbook, human"),
+        ('{"agent": "codex"}', ("program.py",), "'codex' cannot run inside the program; use one of: runbook, human"),
         ('{"agent": "rules", "agent_options": {"rules": "some"}}', ("program.py",), "must be one of all, safe"),
         ('{"sources": ["no_such_package"]}', ("program.py",), "no_such_package"),
         ('{"runbook": [{"id": "a", "error": "E", "message": "("}]}', ("program.py",), "runbook entry 'a'"),

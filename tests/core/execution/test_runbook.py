@@ -189,6 +189,6 @@ def test_nothing_matches_an_empty_runbook_or_stack():
     ],
 )
 def test_an_unusable_entry_is_named(entry, says):
-    with pytest.raises(ValueError, match="heals.yaml:7: runbook entry 'bad'") as caught:
+    with pytest.raises(ValueError, match=r"heals\.yaml:7: runbook entry 'bad'") as caught:
         Runbook([dict({"id": "bad", "error": "KeyError", "location": "heals.yaml:7"}, **entry)])
     assert says in str(caught.value)

@@ -73,7 +73,10 @@ _texts = st.text(alphabet=st.characters(codec="utf-8", exclude_categories=("Cs",
 _lines = st.lists(_texts, min_size=1, max_size=4).map(lambda lines: "x = " + repr("\n".join(lines)))
 
 
-@given(st.lists(st.builds(RunbookEntry, st.just(""), st.just("KeyError"), do=_lines, note=_texts.map(str.strip)), max_size=4))
+_entries = st.builds(RunbookEntry, st.just(""), st.just("KeyError"), do=_lines, note=_texts.map(str.strip))
+
+
+@given(st.lists(_entries, max_size=4))
 def test_any_text_survives(tmp_path_factory, entries):
     path = tmp_path_factory.getbasetemp() / "survives.yaml"
     path.write_text(dump_runbook(entries), encoding="utf-8")
@@ -177,7 +180,8 @@ class TestRecordedEntries:
         assert book.match(KeyError("other"), [Frame()]) is None
 
     @pytest.mark.parametrize(
-        ("way", "resume"), [("next", "next"), ("return", "next"), ("retry", "retry"), ("break", "break"), ("raise", "next")]
+        ("way", "resume"),
+        [("next", "next"), ("return", "next"), ("retry", "retry"), ("break", "break"), ("raise", "next")],
     )
     def test_how_it_went_on(self, way, resume):
         healed = Healed(code="_eh_rtn = 1", resume=way, by="rules")
@@ -189,7 +193,8 @@ class TestRecordedEntries:
 
     @pytest.mark.parametrize(
         "statement",
-        ["if a[0]:\n    b = 1\nelse:\n    c", "while x[1]:\n    pass", "for i in f(a):\n    g(i)", "with o(a) as b:\n    b",
+        ["if a[0]:\n    b = 1\nelse:\n    c", "while x[1]:\n    pass", "for i in f(a):\n    g(i)",
+         "with o(a) as b:\n    b",
          "@cached(f(1))\ndef g(a=b):\n    return 1", "match a.b:\n    case 1:\n        pass", "pass", "x = f(\n    1)",
          "class A(b[0]):\n    x = 1"],
     )

@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Runbook files: what is accepted, and how every mistake is told."""
 
 import pytest
@@ -118,7 +119,7 @@ def _entry(text):
         (_entry("  reraise: true\n  do: pass\n"), ["heals.yaml:5: HF408 `do` and `reraise: true` contradict each other; keep one of them"]),
         (_entry("  resume: return\n  do: |\n    x = 1\n"), ["heals.yaml:4: HF408 `resume: return` needs a value; assign `_eh_rtn` in `do` (None to return nothing)"]),
         (_entry("  resume: retry\n  do: _eh_rtn = 1\n"), ["heals.yaml:4: HF408 `resume: retry` and `_eh_rtn` in `do` contradict each other; `_eh_rtn` returns from the function; remove one of them"]),
-        (_entry("  do: |\n    x = 1\n    y = = 2\n"), ["heals.yaml:6: HF407 `do` is not Python: invalid syntax"]),
+        (_entry("  do: |\n    x = 1\n    y = = 2\n"), ["heals.yaml:6: HF407 `do` is not Python: invalid syntax; correct the code"]),
         (_entry("  do: pass\n  where: x = 1\n"), ["heals.yaml:5: HF407 `where` is not an expression: invalid syntax; write one expression over the frame's variables"]),
         ("version: 1\nheals:\n- when: {error: 'not a name'}\n  do: pass\n", ["heals.yaml:3: HF404 'not a name' is not the name of an exception; name one exception as `except` would, for example KeyError or package.errors.NotFound"]),
         ("version: 1\nheals:\n- when: {error: KeyError, message: '('}\n  do: pass\n", ["heals.yaml:3: HF406 '(' is not a regular expression: missing ), unterminated subpattern at position 0; escape special characters with a backslash"]),

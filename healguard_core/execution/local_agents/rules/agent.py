@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
 from healguard_core.execution.local_agents.rules import calls, keys, names, sequences, text
 from healguard_core.execution.local_agents.rules.crash import SURE, Crash, Suggestion
-from healguard_core.execution.local_agents.rules.rule import Rule
 
 if TYPE_CHECKING:
     from healguard_core.execution.session import Session
@@ -76,4 +75,5 @@ def _crash_of(session: "Session") -> Optional[Crash]:
     first = session.frames[0]
     if first.site is None or not first.statement:
         return None
-    return Crash(session.exception, first.frame, dict(first.read()), first.statement, first.site.line, first.site.column)
+    site = first.site
+    return Crash(session.exception, first.frame, dict(first.read()), first.statement, site.line, site.column)

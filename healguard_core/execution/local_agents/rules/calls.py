@@ -9,7 +9,7 @@ from typing import Any, FrozenSet, Optional
 
 from healguard_core.execution.local_agents.rules.crash import LIKELY, SURE, Crash, Suggestion
 from healguard_core.execution.local_agents.rules.rule import Rule, is_misspelling, only
-from healguard_core.execution.local_agents.rules.values import UNKNOWN, class_attribute, static_attribute
+from healguard_core.execution.local_agents.rules.values import UNKNOWN, class_attribute
 
 _UNEXPECTED = re.compile(r"got an unexpected keyword argument '(\w+)'")
 _UNCALLED = re.compile(r"'(?:builtin_function_or_)?method'")

@@ -98,16 +98,15 @@ class Crash:
 
     def nodes(self) -> Iterator[ast.AST]:
         """Every node of the statement, of a compound statement only its header."""
-        waiting = [self.node] if self.node is not None else []  # type: List[ast.AST]
+        waiting: List[ast.AST] = [self.node] if self.node is not None else []
         while waiting:
             node = waiting.pop()
             yield node
             for name, value in ast.iter_fields(node):
                 if node is self.node and name in ("body", "orelse", "handlers", "finalbody", "cases"):
-                    if not isinstance(node, (ast.IfExp, ast.Lambda)):
-                        continue
-                waiting.extend(child for child in (value if isinstance(value, list) else [value])
-                               if isinstance(child, ast.AST))
+                    continue
+                children = value if isinstance(value, list) else [value]
+                waiting.extend(child for child in children if isinstance(child, ast.AST))
 
     def parent(self, child: ast.AST) -> Optional[ast.AST]:
         """The node of the statement that ``child`` is a direct part of."""
@@ -209,7 +208,8 @@ class Crash:
         )
 
     def _place_in_targets(self) -> bool:
-        assert isinstance(self.node, ast.Assign) and self._place is not None
+        assert isinstance(self.node, ast.Assign)
+        assert self._place is not None
         raised = (self._place.line, self._place.column or 0)
         return any(self._starts(target) <= raised < self._ends(target) for target in self.node.targets)
 
@@ -331,7 +331,7 @@ def _only_getattr(entry: Optional[types.TracebackType]) -> bool:
 
 def _place(entry: types.TracebackType) -> Place:
     code = entry.tb_frame.f_code
-    positions = getattr(code, "co_positions", None)  # type: Optional[Callable[[], Any]]
+    positions: Optional[Callable[[], Any]] = getattr(code, "co_positions", None)
     if positions is not None and sys.version_info >= (3, 11):
         for index, (line, end_line, column, end_column) in enumerate(positions()):
             if index * 2 == entry.tb_lasti:

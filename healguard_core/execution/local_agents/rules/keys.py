@@ -48,7 +48,7 @@ def _lookup(crash: Crash) -> Optional[Any]:
     """The dictionary, the node of the key and the missing key of ``d[key]`` or ``d.pop(key)``."""
     node = crash.failing(ast.Subscript, ast.Call)
     if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
-        owner, index = crash.live(node.value), node.slice  # type: Any, Any
+        owner, index = crash.live(node.value), node.slice
         index = getattr(index, "value", index) if type(index).__name__ == "Index" else index  # Python 3.8
     elif (
         isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "pop"
@@ -70,7 +70,7 @@ def _lookup(crash: Crash) -> Optional[Any]:
 def _same_in_other_type(missing: Any, key: Any) -> bool:
     if type(missing) is type(key) or bool in (type(missing), type(key)):
         return False
-    spellings = []  # type: List[str]
+    spellings: List[str] = []
     for value in (missing, key):
         if type(value) is bytes:
             try:

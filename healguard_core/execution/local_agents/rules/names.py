@@ -18,14 +18,17 @@ _BUILTIN_NAMES = {
     "izip": "zip", "imap": "map", "ifilter": "filter", "WindowsError": "OSError",
 }
 _IMPORTABLE = frozenset(
-    "base64 bisect collections copy datetime decimal fractions functools hashlib heapq itertools json math numbers re "
-    "statistics string textwrap time typing unicodedata".split()
+    (
+        "base64", "bisect", "collections", "copy", "datetime", "decimal", "fractions", "functools", "hashlib",
+        "heapq", "itertools", "json", "math", "numbers", "re", "statistics", "string", "textwrap", "time", "typing",
+        "unicodedata"
+    )
 )
 _DICT_NAMES = {
     "iteritems": "items", "iterkeys": "keys", "itervalues": "values",
     "viewitems": "items", "viewkeys": "keys", "viewvalues": "values",
 }
-_TYPE_NAMES = (
+_TYPE_NAMES: Tuple[Tuple[str, str, Dict[str, str]], ...] = (
     ("builtins", "dict", _DICT_NAMES),
     ("array", "array", {"tostring": "tobytes", "fromstring": "frombytes"}),
     ("threading", "Thread", {"isAlive": "is_alive"}),
@@ -33,7 +36,7 @@ _TYPE_NAMES = (
     ("pandas.core.frame", "DataFrame", {"iteritems": "items", "applymap": "map"}),
     ("pandas.core.series", "Series", {"iteritems": "items"}),
     ("numpy", "ndarray", {"tostring": "tobytes"}),
-)  # type: Tuple[Tuple[str, str, Dict[str, str]], ...]
+)
 _MODULE_NAMES = {
     "string": {"letters": "ascii_letters", "lowercase": "ascii_lowercase", "uppercase": "ascii_uppercase"},
     "itertools": {"izip_longest": "zip_longest", "ifilterfalse": "filterfalse"},

@@ -55,5 +55,5 @@ def _one_slip(left: str, right: str) -> bool:
 
 def only(candidates: Iterable[str]) -> Optional[str]:
     """The single candidate, None when there is none or a choice."""
-    found = list(dict.fromkeys(candidates))  # type: List[str]
+    found: List[str] = list(dict.fromkeys(candidates))
     return found[0] if len(found) == 1 else None

@@ -81,8 +81,8 @@ def view_or_generator(crash: Crash) -> Optional[Suggestion]:
     """``d.keys()[0]``, ``map(f, xs)[0]`` or ``len(generator)``: a list is needed."""
     node = crash.failing(ast.Subscript, ast.Call)
     if isinstance(node, ast.Subscript):
-        lazy = node.value  # type: ast.expr
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len" and len(node.args) == 1:
+        lazy: ast.expr = node.value
+    elif isinstance(node, ast.Call) and _is_len(node):
         lazy = node.args[0]
     else:
         return None
@@ -197,7 +197,7 @@ def empty_average(crash: Crash) -> Optional[Suggestion]:
     if node is None or not isinstance(node.op, (ast.Div, ast.FloorDiv)):
         return None
     divisor = node.right
-    if not (isinstance(divisor, ast.Call) and isinstance(divisor.func, ast.Name) and divisor.func.id == "len"):
+    if not isinstance(divisor, ast.Call) or not _is_len(divisor):
         return None
     if crash.live(divisor) != 0 or crash.live(node.left) != 0:
         return None
@@ -206,8 +206,12 @@ def empty_average(crash: Crash) -> Optional[Suggestion]:
 
 
 def _index(node: ast.Subscript) -> Any:
-    index = node.slice  # type: Any
+    index: Any = node.slice
     return index.value if type(index).__name__ == "Index" else index  # Python 3.8 wraps it
+
+
+def _is_len(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id == "len" and len(call.args) == 1
 
 
 def _is_hashable(value: Any) -> bool:

@@ -12,8 +12,10 @@ _NUMBERS = (int, float, bool)
 _CONVERSION = re.compile(r"%(?:\((?P<name>[^)]*)\))?[-+ #0]*(?:\*|\d+)?(?:\.(?:\*|\d+))?[hlL]?(?P<kind>[a-zA-Z%])")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _TEXT_METHODS = frozenset(
-    "count endswith find index lstrip partition replace rfind rindex rpartition rsplit rstrip split startswith strip "
-    "join".split()
+    (
+        "count", "endswith", "find", "index", "lstrip", "partition", "replace", "rfind", "rindex", "rpartition",
+        "rsplit", "rstrip", "split", "startswith", "strip", "join"
+    )
 )
 
 
@@ -101,7 +103,8 @@ def tuple_in_format(crash: Crash) -> Optional[Suggestion]:
     if len(found) != 1 or found[0].group("kind") not in "sra" or found[0].group("name") is not None:
         return None
     return crash.rewritten(
-        "The template has one place and the tuple is the value for it.", [(node.right, "({},)".format(crash.text(node.right)))]
+        "The template has one place and the tuple is the value for it.",
+        [(node.right, "({},)".format(crash.text(node.right)))],
     )
 
 
@@ -184,7 +187,7 @@ def _is_target(node: ast.expr) -> bool:
 
 def _as_kind(node: ast.AST, kind: type) -> str:
     """The literal ``node`` spelt as str or bytes, "" when it is no literal of the other kind or not plain ASCII."""
-    value = node.value if isinstance(node, ast.Constant) else UNKNOWN  # type: Any
+    value: Any = node.value if isinstance(node, ast.Constant) else UNKNOWN
     if kind is bytes and type(value) is str and value.isascii():
         return repr(value.encode("ascii"))
     if kind is str and type(value) is bytes and value.isascii():

@@ -1,4 +1,4 @@
-"""Live values of expressions in a paused frame, found without running any code of the program. Imports nothing of ours."""
+"""Live values of expressions in a paused frame, without running code of the program. Imports nothing of ours."""
 
 import ast
 import builtins
@@ -6,22 +6,31 @@ import operator
 import types
 from typing import Any, Callable, Dict, FrozenSet, Mapping, Sequence
 
-UNKNOWN = type("Unknown", (), {"__repr__": lambda self: "UNKNOWN"})()
+
+class _Unknown:
+    def __repr__(self) -> str:
+        return "UNKNOWN"
+
+
+UNKNOWN = _Unknown()
 """Stands for a value that cannot be told without running code of the program."""
 
 SCALARS = (int, float, str, bytes, bool, complex, type(None))
-_EMPTY = {}  # type: Dict[str, str]
+_EMPTY: Dict[str, str] = {}
 VIEWS = (type(_EMPTY.keys()), type(_EMPTY.values()), type(_EMPTY.items()))
 _CONTAINERS = (list, tuple, dict, set, frozenset, range)
 _LIMIT = 1000  # elements that are looked at
 _LARGE = 10**9
 
 _PURE_BUILTINS = frozenset(
-    "abs all any ascii bin bool bytes chr complex dict divmod enumerate filter float format frozenset hasattr hash hex "
-    "id int isinstance issubclass len list map max min oct ord pow range repr reversed round set slice sorted str sum "
-    "tuple type zip".split()
+    (
+        "abs", "all", "any", "ascii", "bin", "bool", "bytes", "chr", "complex", "dict", "divmod", "enumerate",
+        "filter", "float", "format", "frozenset", "hasattr", "hash", "hex", "id", "int", "isinstance", "issubclass",
+        "len", "list", "map", "max", "min", "oct", "ord", "pow", "range", "repr", "reversed", "round", "set",
+        "slice", "sorted", "str", "sum", "tuple", "type", "zip"
+    )
 )
-_PURE_METHODS = {
+_PURE_METHODS: Dict[type, FrozenSet[str]] = {
     str: frozenset(name for name in dir(str) if not name.startswith("_")),
     bytes: frozenset(name for name in dir(bytes) if not name.startswith("_")),
     dict: frozenset(("get", "keys", "values", "items", "copy")),
@@ -31,14 +40,14 @@ _PURE_METHODS = {
     frozenset: frozenset(("union", "intersection", "difference", "issubset", "issuperset")),
     int: frozenset(("bit_length",)),
     float: frozenset(("is_integer",)),
-}  # type: Dict[type, FrozenSet[str]]
-_OPERATORS = {
+}
+_OPERATORS: Dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv,
-}  # type: Dict[type, Callable[[Any, Any], Any]]
+}
 
 
 def static_attribute(owner: Any, name: str) -> Any:
@@ -149,10 +158,10 @@ class Evaluator:
         value = self.value(node)
         if value is not UNKNOWN:
             return type(value)
-        displays = {
+        displays: Dict[type, type] = {
             ast.JoinedStr: str, ast.List: list, ast.ListComp: list, ast.Tuple: tuple, ast.Dict: dict,
             ast.DictComp: dict, ast.Set: set, ast.SetComp: set, ast.GeneratorExp: types.GeneratorType,
-        }  # type: Dict[type, type]
+        }
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and self.is_pure_call(node):
             made = getattr(builtins, node.func.id)
             return made if isinstance(made, type) and made is not type else object
@@ -193,7 +202,7 @@ class Evaluator:
     def _binop(self, node: ast.BinOp) -> Any:
         left, right = self.value(node.left), self.value(node.right)
         run = _OPERATORS.get(type(node.op))
-        if run is None or UNKNOWN in (type(left), type(right)):
+        if run is None:
             return UNKNOWN
         numbers = all(type(side) in (int, float) and abs(side) < _LARGE for side in (left, right))
         texts = type(left) is type(right) and type(left) in (str, bytes) and isinstance(node.op, ast.Add)
@@ -212,7 +221,7 @@ class Evaluator:
         values = [self.value(value) for value in node.values]
         if any(value is UNKNOWN for value in keys + values):
             return UNKNOWN
-        return dict(zip(keys, values)) if all(type(key) in SCALARS for key in keys) else UNKNOWN
+        return {key: values[index] for index, key in enumerate(keys)} if all(type(key) in SCALARS for key in keys) else UNKNOWN
 
     def _call(self, node: ast.Call) -> Any:
         if node.keywords or not self.is_pure_call(node):

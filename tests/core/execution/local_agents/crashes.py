@@ -11,7 +11,7 @@ _numbers = itertools.count()
 
 def crash_of(source):
     """The crash of the program ``source`` at its innermost statement."""
-    name = "<program {}>".format(next(_numbers))
+    name = f"<program {next(_numbers)}>"
     linecache.cache[name] = (len(source), None, source.splitlines(True), name)
     namespace = {"__name__": "program"}
     try:
@@ -31,9 +31,9 @@ def crash_of(source):
     statement = _innermost(ast.parse(source), found.tb_lineno)
     lines = source.encode().splitlines(True)[statement.lineno - 1 : statement.end_lineno]
     lines[-1] = lines[-1][: statement.end_col_offset]
-    text = b"".join([lines[0][statement.col_offset :]] + lines[1:]) if len(lines) > 1 else lines[0][statement.col_offset :]
-    frame = found.tb_frame
-    return Crash(error, frame, dict(frame.f_locals), text.decode(), statement.lineno, statement.col_offset)
+    lines[0] = lines[0][statement.col_offset :]
+    frame, text = found.tb_frame, b"".join(lines).decode()
+    return Crash(error, frame, dict(frame.f_locals), text, statement.lineno, statement.col_offset)
 
 
 def healed(crash, suggestion):
@@ -48,7 +48,8 @@ def healed(crash, suggestion):
 def _innermost(tree, line):
     found = None
     for node in ast.walk(tree):
-        if isinstance(node, ast.stmt) and node.lineno <= line <= node.end_lineno:
-            if found is None or (node.lineno, -node.end_lineno) >= (found.lineno, -found.end_lineno):
-                found = node
+        if not isinstance(node, ast.stmt) or not node.lineno <= line <= node.end_lineno:
+            continue
+        if found is None or (node.lineno, -node.end_lineno) >= (found.lineno, -found.end_lineno):
+            found = node
     return found

@@ -75,7 +75,8 @@ SAFE = [
     ("property", "class O:\n    @property\n    def total(self): return 3\no = O()\nx = o.total()", "x = o.total"),
     ("uncalled-items", "d = {1: 2}\nx = [k for k in d.items]", "x = [k for k in d.items()]"),
     ("uncalled-split", "s = 'a b'\nx = s.split[0]", "x = s.split()[0]"),
-    ("byte-order-mark", "import json\ntext = '\\ufeff[1]'\nx = json.loads(text)", "x = json.loads(text.lstrip('\\ufeff'))"),
+    ("byte-order-mark", "import json\ntext = '\\ufeff[1]'\nx = json.loads(text)",
+     "x = json.loads(text.lstrip('\\ufeff'))"),
 ]
 
 RERAISED = [
@@ -83,7 +84,8 @@ RERAISED = [
     ("key-ambiguous", "row = {'a b': 1, 'a_b': 2}\nx = row['A-B']"),
     ("key-absent", "row = {'amount': 3}\nx = row['price']"),
     ("key-slip", "row = {'address': 3}\nx = row['adress']"),
-    ("key-default-class", "class D(dict):\n    def __missing__(self, key): raise KeyError(key)\nx = D(amount=1)['Amount']"),
+    ("key-default-class",
+     "class D(dict):\n    def __missing__(self, key): raise KeyError(key)\nx = D(amount=1)['Amount']"),
     ("key-of-subclass", "class D(dict):\n    def __getitem__(self, key): return dict.__getitem__(self, key)\n"
      "x = D(amount=1)['Amount']"),
     ("key-of-none", "row = None\nx = row['Amount']"),

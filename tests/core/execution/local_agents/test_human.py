@@ -4,6 +4,7 @@ import importlib
 import io
 import itertools
 import os
+import subprocess
 import sys
 
 import pytest
@@ -31,7 +32,7 @@ def outer(row):
 def converse(tmp_path, monkeypatch):
     """Run ``outer({})`` of the program with a human who types ``lines``: result or error, output, events."""
 
-    def run(*lines, calls=1, before=None, after=None, context=None):
+    def run(*lines, calls=1, before=None, after=None):
         name = f"talk{next(_numbers)}"
         (tmp_path / f"{name}.py").write_text(PROGRAM)
         monkeypatch.syspath_prepend(tmp_path)
@@ -76,7 +77,9 @@ def test_several_lines_until_a_dot(converse):
 
 
 def test_looking_changes_nothing(converse):
-    results, output, events = converse("print row['price'] + 1", "row['price'] * 10", "p sorted(row)", "heal total = row['price']")
+    results, output, events = converse(
+        "print row['price'] + 1", "row['price'] * 10", "p sorted(row)", "heal total = row['price']"
+    )
     assert results == [5]
     assert [(event.code, event.value_repr) for event in _of(events, Probed)] == [
         ("row['price'] + 1", "6"), ("row['price'] * 10", "50"), ("sorted(row)", "['price']"),
@@ -85,7 +88,9 @@ def test_looking_changes_nothing(converse):
 
 
 def test_where_source_locals_and_frames(converse):
-    results, output, _ = converse("where", "locals", "up", "locals", "source", "up", "down", "down", "context", "help", "reraise")
+    results, output, _ = converse(
+        "where", "locals", "up", "locals", "source", "up", "down", "down", "context", "help", "reraise"
+    )
     assert isinstance(results[0], KeyError)
     assert "> 0 " in output
     assert "> 1 " in output
@@ -145,7 +150,7 @@ def test_capture_is_suspended_around_each_conversation_even_when_interrupted(con
     converse("heal total = 1", before=lambda: seen.append("before"), after=lambda: seen.append("after"))
     assert seen == ["before", "after"]
 
-    def interrupted(self):
+    def interrupted(_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("cmd.Cmd.cmdloop", interrupted)
@@ -172,9 +177,7 @@ def test_nobody_can_be_asked_in_a_worker_or_in_ci(monkeypatch, variable, says):
 
 
 @pytest.mark.skipif(not hasattr(os, "setsid"), reason="terminals of POSIX")
-def test_a_process_without_a_terminal_is_unusable(monkeypatch):
-    import subprocess
-
+def test_a_process_without_a_terminal_is_unusable():
     environment = {name: value for name, value in os.environ.items() if name not in ("CI", "PYTEST_XDIST_WORKER")}
     program = "from healguard_core.execution.local_agents.human import unusable; print(unusable())"
     done = subprocess.run([sys.executable, "-c", program], start_new_session=True, capture_output=True, text=True,

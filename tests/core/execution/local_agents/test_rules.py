@@ -24,8 +24,8 @@ def test_certain_crashes_are_healed(source, code):
     assert found.rule in {rule.name for rule in RULES}
 
 
-@pytest.mark.parametrize(("source", "code"), _named(SAFE + ALL))
-def test_suggested_code_runs_in_the_crashed_frame(source, code):
+@pytest.mark.parametrize("source", [pytest.param(case[1], id=case[0]) for case in SAFE + ALL])
+def test_suggested_code_runs_in_the_crashed_frame(source):
     crash = crash_of(source)
     found, reason = decide(crash, 0.0)
     assert found is not None, reason

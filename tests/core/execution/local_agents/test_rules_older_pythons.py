@@ -16,7 +16,8 @@ sys.path[:0] = [{root!r}, {here!r}]
 from crashes import crash_of
 from rule_cases import RERAISED, SAFE
 from healguard_core.execution.local_agents.rules.agent import decide
-print(json.dumps({{case[0]: getattr(decide(crash_of(case[1]))[0], "code", None) for case in SAFE + RERAISED if case[0] != "abc"}}))
+cases = [case for case in SAFE + RERAISED if case[0] != "abc"]  # those classes went in 3.10
+print(json.dumps({{case[0]: getattr(decide(crash_of(case[1]))[0], "code", None) for case in cases}}))
 """
 
 
