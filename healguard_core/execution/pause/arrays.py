@@ -139,7 +139,7 @@ def _values_part(values: object, ndarray: type, name: object = "", row: Optional
     mask, data = _stored(values, "_mask"), _stored(values, "_data")
     if mask is not None and data is not None:
         held, hidden = _array_part(data, ndarray, True), _array_part(mask, ndarray, True)
-        shown = [None if gone else element for element, gone in zip(held.elements, hidden.elements)]
+        shown = [None if hidden.elements[n] else element for n, element in enumerate(held.elements)]
         return Part(name, kind, shown, held.size)
     inner = _stored(values, "_ndarray")
     if inner is not None and static.derives(type(inner), ndarray):

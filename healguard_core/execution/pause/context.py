@@ -203,7 +203,7 @@ def _marked_source(place: _Place, most: int) -> str:
     block = sources.block_of(place.frame.f_code, place.line, place.frame.f_globals)
     first, last = (1, len(place.lines)) if block is None else (block.first, min(block.last, len(place.lines)))
     start, end = place.start, place.end
-    shown = _window(first, last, start, end, most, head=0 if block is None else block.keyword - first + 4)
+    shown = _window(first, last, start, end, most, head=0 if block is None else 6)
     width = len(str(shown[-1])) if shown else 1
     text: List[str] = []
     previous = first - 1

@@ -64,11 +64,10 @@ def name_secrecy(name: str) -> int:
     words = [word.lower() for word in _WORD.findall(name[-200:].rpartition(".")[2])]
     if not words:
         return OPEN
-    for first, last in zip(words, words[1:]):
-        if (first, last) in _STRONG_PAIRS and words[-1] not in _ABOUT:
-            return STRONG
     if words[-1] in _ABOUT:
         return OPEN
+    if any((words[n - 1], word) in _STRONG_PAIRS for n, word in enumerate(words) if n):
+        return STRONG
     if any(word in _STRONG_WORDS or word.endswith(_STRONG_ENDINGS) for word in words):
         return STRONG
     return WEAK if any(word in _WEAK_WORDS for word in words) else OPEN
@@ -252,9 +251,9 @@ class Redactor:
     @staticmethod
     def _outside(text: str, shape: "Pattern[str]", replace: "Callable[[Match[str]], str]") -> str:
         """Substitute, but never within or across a mark that an earlier step left."""
-        parts = _MARK.split(text)
+        parts = [shape.sub(replace, part) for part in _MARK.split(text)]
         marks = _MARK.findall(text) + [""]
-        return "".join(shape.sub(replace, part) + kept for part, kept in zip(parts, marks))
+        return "".join(part + marks[n] for n, part in enumerate(parts))
 
     def _known(self, found: "Match[str]") -> str:
         return self.withheld(_KNOWN[int((found.lastgroup or "k0")[1:])][0])

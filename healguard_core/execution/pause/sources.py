@@ -8,9 +8,10 @@ import ast
 import itertools
 import linecache
 import os
+import tokenize
 from importlib.util import decode_source
 from types import CodeType, FrameType
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 MOST_FILES = 64
 LARGEST = 4_000_000
@@ -21,13 +22,11 @@ _STDLIB_LOADERS = ("zipimport", "_frozen_importlib_external", "importlib._bootst
 
 
 class Block(NamedTuple):
-    """A function or class: its first line (decorators included), the line of its ``def``, its last line."""
+    """A function or class: its first line (decorators included), its last line, its name."""
 
     first: int
-    keyword: int
     last: int
     name: str
-    is_function: bool
 
 
 class Loop(NamedTuple):
@@ -42,25 +41,40 @@ class Loop(NamedTuple):
 
 
 class _File:
-    """The text of one file in one version, and what was found in it."""
+    """The text of one file in one version, and what was found in it so far.
+
+    Large files are not parsed whole where the text of one function will do.
+    """
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.lines = text.split("\n")
-        self._found: Optional[Tuple[List[Block], List[Loop]]] = None
+        self._whole: Optional[Tuple[List[Block], List[Loop]]] = None
+        self._blocks: Dict[int, Optional[Block]] = {}
+        self._loops: Dict[int, List[Loop]] = {}
 
-    @property
-    def blocks(self) -> List[Block]:
-        return self._scanned()[0]
+    def whole(self) -> Tuple[List[Block], List[Loop]]:
+        """Every function, class and loop of the file."""
+        if self._whole is None:
+            self._whole = _scan(self.text, 0)
+        return self._whole
 
-    @property
-    def loops(self) -> List[Loop]:
-        return self._scanned()[1]
+    def block(self, first: int) -> Optional[Block]:
+        """The function or class whose first line is ``first``."""
+        if first not in self._blocks:
+            self._blocks[first] = _block_from(self.lines, first)
+        return self._blocks[first]
 
-    def _scanned(self) -> Tuple[List[Block], List[Loop]]:
-        if self._found is None:
-            self._found = _scan(self.text)
-        return self._found
+    def loops(self, block: Optional[Block]) -> List[Loop]:
+        """The loops of ``block`` itself, of the module for None."""
+        if block is None:
+            return [loop for loop in self.whole()[1] if loop.owner == 0]
+        if block.first not in self._loops:
+            text = "\n".join(self.lines[block.first - 1 : block.last])
+            indented = text[:1].isspace()
+            found = _scan("if 1:\n" + text if indented else text, block.first - 1 - indented)[1]
+            self._loops[block.first] = [loop for loop in found if loop.owner == block.first]
+        return self._loops[block.first]
 
 
 _files: Dict[str, Tuple[object, _File]] = {}
@@ -102,14 +116,15 @@ def block_of(code: CodeType, line: int, namespace: Optional[Mapping[str, Any]] =
     found = _file(code.co_filename, namespace)
     if found is None or code.co_name == "<module>":
         return None
-    for block in found.blocks:
-        if block.name == code.co_name and code.co_firstlineno in (block.first, block.keyword):
+    if not code.co_name.startswith("<"):
+        block = found.block(code.co_firstlineno)
+        if block is not None and block.name == code.co_name:
             return block
-    around = [block for block in found.blocks if block.first <= line <= block.last]
+    around = [block for block in found.whole()[0] if block.first <= line <= block.last]
     if around:
         return min(around, key=lambda block: block.last - block.first)
     last = max(_lines_in(code), default=0)
-    return Block(code.co_firstlineno, code.co_firstlineno, last, code.co_name, True) if last else None
+    return Block(code.co_firstlineno, last, code.co_name) if last else None
 
 
 def loops_around(
@@ -119,9 +134,8 @@ def loops_around(
     found = _file(code.co_filename, namespace)
     if found is None:
         return []
-    block = block_of(code, line, namespace)
-    owner = 0 if block is None else block.first
-    return [loop for loop in found.loops if loop.owner == owner and loop.first <= line <= loop.last]
+    loops = found.loops(block_of(code, line, namespace))
+    return [loop for loop in loops if loop.first <= line <= loop.last]
 
 
 class Span(NamedTuple):
@@ -224,7 +238,8 @@ def _text_without_file(
 # --------------------------------------------------------------------------- finding blocks and loops
 
 
-def _scan(text: str) -> Tuple[List[Block], List[Loop]]:
+def _scan(text: str, before: int) -> Tuple[List[Block], List[Loop]]:
+    """Functions, classes and loops in ``text``, which ``before`` lines of its file come before."""
     blocks: List[Block] = []
     loops: List[Loop] = []
     try:
@@ -235,13 +250,12 @@ def _scan(text: str) -> Tuple[List[Block], List[Loop]]:
     while waiting:
         node, owner = waiting.pop()
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            block = _block(node)
-            blocks.append(block)
-            owner = block.first
+            owner = before + min([node.lineno] + [decorator.lineno for decorator in node.decorator_list])
+            blocks.append(Block(owner, before + _last(node), node.name))
         elif isinstance(node, (ast.For, ast.AsyncFor)):
-            loops.append(Loop(node.lineno, _last(node), owner, node.target, node.iter))
+            loops.append(Loop(before + node.lineno, before + _last(node), owner, node.target, node.iter))
         elif isinstance(node, ast.While):
-            loops.append(Loop(node.lineno, _last(node), owner, None, None))
+            loops.append(Loop(before + node.lineno, before + _last(node), owner, None, None))
         for field in ("body", "orelse", "finalbody", "handlers", "cases"):
             inner = getattr(node, field, None)
             if isinstance(inner, list):
@@ -250,9 +264,35 @@ def _scan(text: str) -> Tuple[List[Block], List[Loop]]:
     return blocks, loops
 
 
-def _block(node: Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef]) -> Block:
-    first = min([node.lineno] + [decorator.lineno for decorator in node.decorator_list])
-    return Block(first, node.lineno, _last(node), node.name, not isinstance(node, ast.ClassDef))
+def _block_from(lines: List[str], first: int) -> Optional[Block]:
+    """The function or class that starts at line ``first``, found by its tokens; None when none starts there."""
+    name, last, depth, base = "", 0, 0, -1
+    inside = False
+    try:
+        for token in tokenize.generate_tokens(_reader(lines, first)):
+            if token.type == tokenize.INDENT:
+                depth += 1
+                inside = inside or bool(name)
+            elif token.type == tokenize.DEDENT:
+                depth -= 1
+                if name and depth <= base:
+                    break
+            elif token.type == tokenize.NEWLINE:
+                if name and last and not inside:
+                    break  # the body stood on the line of the header, and this is the statement after it
+                last = token.start[0] if name else 0
+            elif not name and base < 0 and token.string in ("def", "class") and token.type == tokenize.NAME:
+                base = depth
+            elif not name and base >= 0 and token.type == tokenize.NAME:
+                name = token.string
+    except (tokenize.TokenError, SyntaxError):
+        pass  # what follows the block is indented less than its first line, or the text ends within it
+    return Block(first, first + last - 1, name) if name and last else None
+
+
+def _reader(lines: List[str], first: int) -> Callable[[], str]:
+    rest = itertools.islice(lines, first - 1, None)
+    return lambda: next((line + "\n" for line in rest), "")
 
 
 def _last(node: ast.stmt) -> int:

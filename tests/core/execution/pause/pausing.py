@@ -1,5 +1,7 @@
 """Programs that are paused for real (rewritten, run, stopped by the hook) so that their crash can be described."""
 
+from __future__ import annotations
+
 import ast
 import textwrap
 from pathlib import Path
