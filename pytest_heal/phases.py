@@ -189,4 +189,5 @@ def begin(run: Run, item: pytest.Item, attempt: Attempt) -> None:
         agent=agent,
         max_calls=plan.max_calls,
         armed=attempt.armed,
+        repeatable=plan.second_look,
     )

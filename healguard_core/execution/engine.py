@@ -57,8 +57,9 @@ class _Unit:
         self.agent = None  # type: Optional[Agent]
         self.max_calls = None  # type: Optional[int]
         self.armed = []  # type: List[Left]
+        self.repeatable = False
         self.occurrences = {}  # type: Dict[Tuple[str, int, str], int]
-        self.left = {}  # type: Dict[int, Left]  # by id of the exception; the exception is not kept alive
+        self.left = {}  # type: Dict[int, Tuple[Left, int]]  # by id of the exception, with the id of its traceback
         self.heals = 0
         self.crashes = 0
         self.unhealed_after_heal = False
@@ -142,14 +143,20 @@ class Engine:
         agent: Optional[Agent] = None,
         max_calls: Optional[int] = None,
         armed: Sequence[Left] = (),
+        repeatable: bool = False,
     ) -> None:
-        """An attempt of a test begins. Exceptions of the ``expected`` types are never paused in it."""
+        """An attempt of a test begins. Exceptions of the ``expected`` types are never paused in it.
+
+        ``repeatable``: when the test fails with an undecided error, the caller runs it again with ``armed`` set
+        to what `left_for` said, so such an error is not asked about again on its way out.
+        """
         state = _Unit(unit)
         state.enabled = enabled
         state.expected = expected or ()
         state.agent = agent
         state.max_calls = max_calls
         state.armed = list(armed)
+        state.repeatable = repeatable
         self._unit = state
         set_unit(unit)
 
@@ -189,9 +196,9 @@ class Engine:
         """The undecided sites of the running unit whose error is ``exc`` or one that led to it."""
         found = []
         for error in _chain(exc):
-            left = self._unit.left.get(id(error))
-            if left is not None and left.error == type(error).__name__ and left not in found:
-                found.append(left)
+            known = self._unit.left.get(id(error))
+            if known is not None and known[0].error == type(error).__name__ and known[0] not in found:
+                found.append(known[0])
         return found
 
     # ----------------------------------------------------------------- an error reached a statement
@@ -239,10 +246,13 @@ class Engine:
             return None
         if frame.f_code.co_flags & CO_GENERATOR_KINDS and thrown_in(exc, frame):
             return None
+        on_its_way = self._on_its_way_out(number, frame, exc)
+        if on_its_way and self._unit.repeatable:
+            return None
         decision = self._decider.decide(exc, frame)
         if decision.answer == "unhandled":
             return self._pause(number, frame, exc, decision.why, False)
-        if decision.answer == "undecided" and self._armed_or_left(number, frame, exc, decision):
+        if decision.answer == "undecided" and not on_its_way and self._armed_or_left(number, frame, exc, decision):
             return self._pause(number, frame, exc, decision.why, bool(self._unit.armed))
         return None
 
@@ -268,8 +278,27 @@ class Engine:
             occurrence=occurrence,
             why=decision.why,
         )
-        unit.left[id(exc)] = left
+        unit.left[id(exc)] = (left, id(exc.__traceback__))
         self.journal.record(left)
+        return False
+
+    def _on_its_way_out(self, number: int, frame: FrameType, exc: BaseException) -> bool:
+        """Whether ``exc`` was left alone further in and now passes here.
+
+        Exceptions are not kept alive to know them again, so an id may be that of an earlier one: the traceback
+        entry of then has to be part of the traceback of now, and not as the one at the same site.
+        """
+        known = self._unit.left.get(id(exc))
+        if known is None:
+            return False
+        left, entry = known
+        tb = exc.__traceback__
+        if (left.file, left.site) == (frame.f_code.co_filename, number) and id(tb) == entry:
+            return False
+        while tb is not None:
+            if id(tb) == entry and tb.tb_frame.f_code.co_filename == left.file:
+                return True
+            tb = tb.tb_next
         return False
 
     # ----------------------------------------------------------------- the pause
