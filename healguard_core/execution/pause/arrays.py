@@ -52,10 +52,15 @@ def view(value: object) -> Optional[View]:
     return _pandas_view(value, cls)
 
 
+def _class(module: str, name: str) -> Any:
+    """What an imported module calls ``name``; None when it is not imported or has no such name."""
+    loaded = _modules.get(module)
+    held = static.instance_dict(loaded) if loaded is not None else None
+    return None if held is None else dict.get(held, name)
+
+
 def _numpy(name: str) -> Optional[type]:
-    module = _modules.get("numpy")
-    held = static.instance_dict(module) if module is not None else None
-    found = None if held is None else dict.get(held, name)
+    found = _class("numpy", name)
     return found if type(found) is type and static.is_compiled(found) else None
 
 
@@ -89,13 +94,8 @@ def _array_part(value: object, ndarray: type, exact: bool, name: object = "") ->
 
 
 def _pandas_view(value: object, cls: type) -> Optional[View]:
-    kind = ""
-    for base in static.mro(cls):
-        name = static.qualified_name(base)
-        if name.startswith("pandas.core.") and name.rpartition(".")[2] in ("DataFrame", "Series", "Index"):
-            kind = name.rpartition(".")[2]
-            break
     ndarray = _numpy("ndarray")
+    kind = next((name for name in ("DataFrame", "Series", "Index") if static.derives(cls, _class("pandas", name))), "")
     if not kind or ndarray is None:
         return None
     title = static.qualified_name(cls)

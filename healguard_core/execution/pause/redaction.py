@@ -228,10 +228,18 @@ class Redactor:
     def _cleared(self, text: str, bare: bool) -> str:
         if not self.on or len(text) < 6:
             return text
-        # What is withheld already is kept out of the way, so that redacting twice changes nothing.
+        # A mark changes what stands around it, so a text is done only when one more pass finds nothing. Every pass
+        # that finds something leaves less text to look at, which ends this.
+        while True:
+            before = self.count
+            text = self._pass(text, bare)
+            if self.count == before:
+                return text
+
+    def _pass(self, text: str, bare: bool) -> str:
         parts = []
         at = 0
-        for found in _MARK.finditer(text):
+        for found in _MARK.finditer(text):  # what is withheld already is kept out of the way
             parts.append(self._clear(text[at:found.start()], bare))
             parts.append(found.group())
             at = found.end()

@@ -18,7 +18,7 @@ from healguard_core.execution.pause.shapes import Shape
 
 MOST_ELEMENTS = 25
 DEEPEST = 6
-WINDOW = 600
+WINDOW = 320
 """How far beyond its limit a long string is read, so that a secret at the cut is seen whole."""
 _LEAST = 24
 _LARGEST_INT_BITS = 2000  # Python may refuse to spell larger ones in decimal
@@ -117,7 +117,7 @@ class _Renderer:
     def _cleared(self, window: str, size: int) -> str:
         """``window`` without secrets; where it ends short of ``size``, without the word that may be half of one."""
         shown = self._redactor.text(window)
-        return shown if len(window) == size else re.sub(r"\S{1,600}$", "", shown) or shown[:-WINDOW]
+        return shown if len(window) == size else re.sub(r"\S{1,320}$", "", shown) or shown[:-WINDOW]
 
     def integer(self, value: Any, at: _At) -> str:
         bits = int.bit_length(value)
@@ -239,6 +239,8 @@ class _Renderer:
 
     def _array(self, seen: arrays.View, at: _At) -> str:
         pieces = [self._part(part, at) for part in seen.parts]
+        if not pieces:
+            return "<{}>".format(seen.title)
         return self._joined("<{} ".format(seen.title), ">", seen, pieces, len(pieces), at)
 
     def _part(self, part: arrays.Part, at: _At) -> Piece:

@@ -72,5 +72,5 @@ class TestPandas:
         assert "shape=(0, 0)" in safe_repr(pd.DataFrame())
 
     def test_frames_that_are_half_built(self, pd):
-        assert safe_repr(object.__new__(pd.DataFrame)).endswith("DataFrame >")
+        assert safe_repr(object.__new__(pd.DataFrame)).endswith("DataFrame>")
         assert "Series" in safe_repr(object.__new__(pd.Series))
