@@ -131,8 +131,17 @@ def _not_alone(node: Any, lines: List[str]) -> str:
 def _skips(node: Any) -> Optional[Tuple[int, int]]:
     if node.__class__ in (ast.FunctionDef, ast.AsyncFunctionDef):
         return None
-    first = node.body[0] if hasattr(node, "body") else node.cases[0].pattern
-    return first.lineno, node.end_lineno
+    if not hasattr(node, "body"):
+        return node.cases[0].pattern.lineno, node.end_lineno
+    return _first_line(node.body), node.end_lineno
+
+
+def _first_line(body: List[Any]) -> int:
+    """The first line of a rewritten block; what was put into it stands on no line of the source."""
+    first = body[0]
+    while first.lineno < 1:
+        first = first.body[0] if hasattr(first, "body") else body[1]
+    return int(first.lineno)
 
 
 def _suspends(statement: Any) -> bool:
