@@ -45,7 +45,7 @@ ALLOWED: Dict[str, FrozenSet[str]] = {
         " MAX_PREC MIN_EMIN Overflow ROUND_05UP ROUND_CEILING ROUND_DOWN ROUND_FLOOR ROUND_HALF_DOWN ROUND_HALF_EVEN"
         " ROUND_HALF_UP ROUND_UP Rounded Subnormal Underflow localcontext"
     ),
-    "difflib": _names("SequenceMatcher get_close_matches"),
+    "difflib": _names("get_close_matches"),
     "email.utils": _names(
         "formataddr format_datetime getaddresses parseaddr parsedate parsedate_to_datetime parsedate_tz"
     ),
@@ -70,7 +70,7 @@ ALLOWED: Dict[str, FrozenSet[str]] = {
         " islice pairwise permutations product starmap takewhile tee zip_longest"
     ),
     "json": _names("JSONDecodeError dumps loads"),
-    "keyword": _names("iskeyword issoftkeyword kwlist softkwlist"),
+    "keyword": _names("iskeyword issoftkeyword"),
     "math": _names(
         "acos acosh asin asinh atan atan2 atanh cbrt ceil comb copysign cos cosh degrees dist e erf erfc exp exp2"
         " expm1 fabs factorial floor fma fmod frexp fsum gamma gcd hypot inf isclose isfinite isinf isnan isqrt lcm"
@@ -254,65 +254,10 @@ PRIVATE_STDLIB = _names(
 """The same with a leading underscore: never for a heal. A program's own `_compat` is judged like any package."""
 
 DANGEROUS_ATTRIBUTES = _names(
-    "os sys builtins subprocess shutil importlib ctypes posix nt gc inspect pty runpy marshal posixpath ntpath"
-    " genericpath multiprocessing pdb bdb codeop pkgutil zipimport imp faulthandler tracemalloc cffi __builtins__"
+    "os sys builtins subprocess shutil importlib ctypes posix pty runpy marshal posixpath ntpath"
+    " genericpath multiprocessing codeop pkgutil zipimport faulthandler tracemalloc cffi __builtins__"
 )
 """Modules that must not be read as an attribute of anything: `json.codecs.builtins`, `path.os`, `self._os`."""
-
-FRAME_MODULES: Dict[str, FrozenSet[str]] = {
-    "os": _names(
-        "path sep linesep pathsep curdir pardir extsep altsep devnull name fspath fsencode fsdecode PathLike error"
-    )
-    | _names("getcwd getenv environ"),
-    "sys": _names(
-        "maxsize byteorder version version_info platform float_info int_info hash_info maxunicode implementation"
-    )
-    | _names("getsizeof getdefaultencoding intern hexversion"),
-    "inspect": _names(
-        "isclass isfunction ismethod isbuiltin isroutine ismodule isgenerator isabstract signature Parameter"
-    ),
-    "pickle": _names("PickleError PicklingError UnpicklingError"),
-    "subprocess": _names("CalledProcessError TimeoutExpired SubprocessError PIPE DEVNULL STDOUT"),
-    "shutil": _names("Error SameFileError"),
-    "threading": _names("current_thread get_ident main_thread"),
-    "multiprocessing": _names("cpu_count"),
-    "importlib": _names(""),
-    "ctypes": _names(""),
-    "builtins": _names(""),
-    "posix": _names(""),
-    "nt": _names(""),
-    "gc": _names(""),
-    "marshal": _names(""),
-    "runpy": _names(""),
-}
-"""Names that programs use for these modules and hardly for anything else, and what a heal may read of them."""
-
-ENVIRON_METHODS = _names("get items keys values copy")
-
-FRAME_DENIED: Dict[str, FrozenSet[str]] = {
-    "signal": _names("signal alarm setitimer raise_signal pthread_kill siginterrupt set_wakeup_fd"),
-    "socket": _names("socket create_connection create_server socketpair fromfd setdefaulttimeout"),
-    "io": _names("open open_code FileIO"),
-    "codecs": _names("open register register_error"),
-    "logging": _names("FileHandler basicConfig config handlers shutdown disable captureWarnings"),
-    "tempfile": _names(
-        "mkstemp mkdtemp mktemp NamedTemporaryFile TemporaryFile TemporaryDirectory SpooledTemporaryFile"
-    ),
-    "asyncio": _names("run create_subprocess_exec create_subprocess_shell new_event_loop get_event_loop"),
-    "atexit": _names("register unregister"),
-    "operator": _names("attrgetter methodcaller call"),
-    "functools": _names("partial partialmethod"),
-    "types": _names("FunctionType CodeType LambdaType MethodType ModuleType new_class"),
-    "typing": _names("get_type_hints"),
-    "collections": _names("namedtuple"),
-    "dataclasses": _names("make_dataclass"),
-    "string": _names("Formatter"),
-    "pathlib": _names(""),
-    "json": _names("load dump"),
-    "time": _names("sleep"),
-    "pytest": _names("skip xfail exit fail importorskip main"),
-}
-"""Names that may also be an ordinary variable: only these attributes are refused."""
 
 CALLABLE_MODULES = frozenset({"math", "cmath", "operator", "unicodedata", "html", "statistics", "os.path"})
 """Modules whose allowed functions are pure, so that they may be passed on as a callable."""

@@ -38,7 +38,6 @@ CALLABLE_POSITIONS: Dict[str, Tuple[Tuple[int, ...], str]] = {
     "json.dumps": ((), "default cls"),
     "json.loads": ((), "cls object_hook object_pairs_hook parse_float parse_int parse_constant"),
     "textwrap.indent": ((2,), "predicate"),
-    "difflib.SequenceMatcher": ((0,), "isjunk"),
     "dataclasses.asdict": ((), "dict_factory"),
     "dataclasses.astuple": ((), "tuple_factory"),
     "urllib.parse.urlencode": ((), "quote_via"),
@@ -50,12 +49,20 @@ _METHOD_KEYWORDS = {"sort": frozenset({"key"})}
 _KEY_METHODS = frozenset({"get", "index", "count", "find"})
 _DICT_METHODS = frozenset({"get", "keys", "values", "items"})
 _REPLACEMENT = frozenset({"re.sub", "re.subn"})
+_USUAL_NAMES = {
+    name.rpartition(".")[2]: name
+    for name in CALLABLE_POSITIONS
+    if name.startswith(("functools.", "itertools.", "collections.", "heapq."))
+}
+"""`groupby` and alike as plain names, after the program's own `from itertools import groupby`."""
+
 _HAS_CALLABLE_FORMS = frozenset(CALLABLE_POSITIONS) - healcore.HIGHER_ORDER
 
 
 def check_call(scope: Scope, node: ast.Call) -> Iterator[Finding]:
     """Findings for one call besides those of the names and attributes in it."""
-    callee = scope.callee(node.func)
+    callee = scope.likely_callee(node.func)
+    callee = _USUAL_NAMES.get(callee, callee)
     problems: List[Tuple[ast.AST, Optional[Problem]]] = []
     name = node.func.id if isinstance(node.func, ast.Name) else ""
     shape = _SHAPES.get(name)
@@ -64,7 +71,7 @@ def check_call(scope: Scope, node: ast.Call) -> Iterator[Finding]:
     if callee in CALLABLE_POSITIONS or isinstance(node.func, ast.Attribute):
         problems.extend(_callables(scope, node, callee))
     if isinstance(node.func, ast.Attribute):
-        problems.append((node, _method_problem(node, node.func)))
+        problems.append((node, _method_problem(scope, node, node.func)))
     for keyword in node.keywords:
         if keyword.arg and is_dunder(keyword.arg):
             problems.append((node, ("HC110", DANGEROUS, "`{}` as a keyword".format(keyword.arg), "")))
@@ -175,19 +182,19 @@ _SHAPES: Dict[str, Callable[[Scope, ast.Call], Optional[Problem]]] = {
 def _callables(scope: Scope, node: ast.Call, callee: str) -> Iterator[Tuple[ast.AST, Optional[Problem]]]:
     positions, keywords = CALLABLE_POSITIONS.get(callee, ((), ""))
     names = frozenset(keywords.split())
-    method = node.func.attr if isinstance(node.func, ast.Attribute) and not callee else ""
+    method = node.func.attr if isinstance(node.func, ast.Attribute) and callee not in CALLABLE_POSITIONS else ""
     names |= _METHOD_KEYWORDS.get(method, frozenset())
     last = max(positions, default=-1)
     if any(isinstance(argument, ast.Starred) for argument in node.args[: last + 1]):
         yield node, ("HC134", UNSUPPORTED, "which function is passed cannot be seen", "")
     for position in positions:
         if position < len(node.args) and not _is_seen(scope, node.args[position], callee):
-            yield node.args[position], _hidden(callee or method)
+            yield node.args[position], _hidden(method or callee)
     for keyword in node.keywords:
         if keyword.arg is None and names:
-            yield node, ("HC134", UNSUPPORTED, "`**` may pass a function to `{}`".format(callee or method), "")
+            yield node, ("HC134", UNSUPPORTED, "`**` may pass a function to `{}`".format(method or callee), "")
         elif keyword.arg in names and not _is_seen(scope, keyword.value, callee):
-            yield keyword.value, _hidden(callee or method)
+            yield keyword.value, _hidden(method or callee)
 
 
 def _hidden(function: str) -> Problem:
@@ -256,12 +263,51 @@ _PURE_MEMBERS: FrozenSet[str] = frozenset(
 )
 
 
+def check_hook(scope: Scope, node: ast.Assign) -> Iterator[Finding]:
+    """``mapping.default_factory = function`` would be called at the next missing key."""
+    for target in node.targets:
+        if (
+            isinstance(target, ast.Attribute)
+            and target.attr == "default_factory"
+            and not _is_seen(scope, node.value, "")
+        ):
+            yield scope.source.finding(node, *_hidden("default_factory"))
+
+
+def check_generator(scope: Scope, node: ast.GeneratorExp) -> Iterator[Finding]:
+    """A generator must be used up in place: what it does later would be done without the guard of a running heal."""
+    child: ast.AST = node
+    for child, parent in scope.source.ancestors(node):
+        if isinstance(parent, (ast.For, ast.comprehension)) and child is parent.iter:
+            if isinstance(parent, ast.For):
+                return
+            continue  # used up when the comprehension is
+        if isinstance(parent, ast.GeneratorExp):
+            continue
+        if isinstance(parent, ast.Assign) and all(
+            isinstance(target, (ast.Tuple, ast.List)) for target in parent.targets
+        ):
+            return  # unpacked at once
+        if isinstance(parent, (ast.ListComp, ast.SetComp, ast.DictComp, ast.Starred, ast.Compare)):
+            return
+        if isinstance(parent, ast.Call) and child is not parent.func:
+            name = scope.callee(parent.func)
+            eager_method = isinstance(parent.func, ast.Attribute) and parent.func.attr in healcore.EAGER_METHODS
+            if eager_method or name in healcore.EAGER:
+                return
+            if name in healcore.LAZY or name.startswith("itertools."):
+                continue
+        break
+    message = "this generator would run after the heal, out of the guard's sight"
+    yield scope.source.finding(node, "HC145", UNSUPPORTED, message)
+
+
 # --------------------------------------------------------------------------- methods
 
 
-def _method_problem(node: ast.Call, function: ast.Attribute) -> Optional[Problem]:
+def _method_problem(scope: Scope, node: ast.Call, function: ast.Attribute) -> Optional[Problem]:
     name = function.attr
-    if name in healcore.CODE_METHODS and (node.args or node.keywords):
+    if name in healcore.CODE_METHODS and any(_mentions_text(argument) for argument in node.args):
         return "HC115", DANGEROUS, "`.{}(...)` runs text as code".format(name), "write the expression itself"
     if name == "query" and any(_mentions_variables(argument) for argument in node.args):
         return (
@@ -272,11 +318,17 @@ def _method_problem(node: ast.Call, function: ast.Attribute) -> Optional[Problem
         )
     if name == "open":
         return "HC115", UNSUPPORTED, "`.open(...)` may open a file or a connection", "work on what is open already"
-    if name == "register" and isinstance(function.value, ast.Name) and function.value.id in ("codecs", "atexit"):
-        return "HC115", DANGEROUS, "`{}.register` lasts for the whole process".format(function.value.id), ""
+    if name == "register" and (scope.callee(function.value) or scope.is_class(function.value)):
+        return "HC126", DANGEROUS, "`.register` changes what a class means for the whole process", ""
     if name == "format":
         return _template_problem(function.value)
     return None
+
+
+def _mentions_text(node: ast.AST) -> bool:
+    if isinstance(node, ast.BinOp):
+        return _mentions_text(node.left) or _mentions_text(node.right)
+    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
 
 
 def _mentions_variables(node: ast.AST) -> bool:

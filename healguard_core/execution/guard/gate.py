@@ -35,8 +35,9 @@ def check(
 
     ``purpose``: ``heal``, ``probe`` (as heal, and `dir(x)`) or ``expression`` (a runbook's `where`).
     ``live_import``: gives the live object for (module, attribute) when the program has already imported the module,
-    else None; it is also asked for the attribute ``__name__`` to learn whether a module is imported at all. Without it
-    only the listed modules of Python's own library may be imported.
+    else None; it is also asked for the attribute ``__name__`` to learn whether a module is imported at all. It should
+    look in the module's own dictionary, so that asking imports nothing. Without it only the listed modules of Python's
+    own library may be imported.
     ``shadowed``: names of builtins that the paused frame binds to something else (and not to another function of the
     system), such as a local variable called ``input`` or ``max``.
 
@@ -68,7 +69,11 @@ def _judge(scope: Scope) -> Iterator[Finding]:
             yield from imports.check_import(scope, node)
         elif isinstance(node, ast.ImportFrom):
             yield from imports.check_import_from(scope, node)
-        elif isinstance(node, (ast.FormattedValue, ast.Subscript)):
+        elif isinstance(node, ast.GeneratorExp):
+            yield from calls.check_generator(scope, node)
+        elif isinstance(node, ast.Assign):
+            yield from calls.check_hook(scope, node)
+        elif isinstance(node, (ast.FormattedValue, ast.Subscript, ast.Constant)):
             yield from _constant_parts(scope, node)
         yield from imports.check_module_use(scope, node)
         yield from imports.check_class_use(scope, node)
@@ -86,6 +91,8 @@ def _constant_parts(scope: Scope, node: ast.AST) -> Iterator[Finding]:
     parts = getattr(getattr(node, "format_spec", None), "values", [])
     if any(isinstance(part, ast.FormattedValue) for part in parts):
         yield scope.source.finding(node, "HC135", UNSUPPORTED, "a format inside an f-string must be literal")
+    if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in healcore.DANGEROUS_TEXTS:
+        yield scope.source.finding(node, "HC110", DANGEROUS, "`{!r}` names interpreter internals".format(node.value))
     if isinstance(node, ast.Subscript):
         key = getattr(node.slice, "value", None)  # Constant, or on 3.8 Index(Constant)
         key = getattr(key, "value", key)

@@ -196,19 +196,45 @@ EFFECT_METHODS = _words(
     " create_subprocess_shell putenv unsetenv execl execle execlp execlpe execv execve execvp execvpe spawnl spawnle"
     " spawnlp spawnlpe spawnv spawnve spawnvp spawnvpe posix_spawn posix_spawnp forkpty setuid setgid killpg"
     " raise_signal settrace setprofile addaudithook set_trace exec_module load_module create_module find_module"
-    " find_spec import_module CDLL LoadLibrary urlopen urlretrieve get_objects get_referrers get_referents"
+    " find_spec import_module CDLL LoadLibrary urlopen urlretrieve start_new_thread call_soon call_soon_threadsafe"
+    " call_later call_at run_in_executor create_task ensure_future run_coroutine_threadsafe run_until_complete"
+    " run_forever add_done_callback"
 )
 """Names that mean a file, a process, the network or the import system whatever object they are found on. Less telling
 ones (remove, rename, run, send, ...) are left to the check of the live callee."""
+
+REFLECTION = _words(
+    "getmembers getmembers_static getattr_static getclosurevars currentframe getouterframes getinnerframes"
+    " getframeinfo walk_stack walk_tb extract_stack get_objects get_referrers get_referents attrgetter methodcaller"
+    " get_type_hints make_dataclass namedtuple vformat"
+)
+"""Names of functions that read attributes or make classes by text, or hand out frames and objects, wherever found."""
 
 EFFECT_FUNCTIONS = EFFECT_METHODS - _words("find_module find_spec load_module create_module unlink mkdir chmod chown")
 """The same as plain names that are called: `rmtree(path)` after the program's own `from shutil import rmtree`."""
 
 CODE_METHODS = _words("eval exec execfile runcode runsource runctx")
-"""Called with arguments they run text as code: `frame.eval("...")`. `model.eval()` is something else."""
+"""Called with a text they run it as code: `frame.eval("...")`. `model.eval()` is something else."""
+
+CALLED_NAMES = _words("partial partialmethod")
+"""As plain names, refused when called (and ordinary variables otherwise)."""
 
 DANGEROUS_KEYS = _words(
     "__builtins__ __import__ __loader__ __spec__ __globals__ __code__ __closure__ __subclasses__ __reduce__"
     " __reduce_ex__"
 )
 """String constants that, as a key, take interpreter internals out of a namespace dictionary."""
+
+DANGEROUS_TEXTS = _words("__builtins__ __import__ __globals__ __subclasses__")
+"""The same anywhere: as an argument of `get`, in a path of keys, ..."""
+
+EAGER = _words(
+    "all any bytearray bytes dict frozenset list max min next set sorted sum tuple collections.ChainMap"
+    " collections.Counter collections.OrderedDict collections.deque functools.reduce math.fsum math.prod math.dist"
+    " heapq.nlargest heapq.nsmallest statistics.fmean statistics.mean statistics.median statistics.stdev"
+)
+"""Functions that use up an iterator before they return."""
+
+EAGER_METHODS = _words("join extend update union intersection difference symmetric_difference writelines fromkeys")
+LAZY = _words("enumerate filter iter map reversed zip")
+"""Functions that hand an iterator on; what they return must be used up in turn."""

@@ -7,7 +7,7 @@ import types
 import unicodedata
 from typing import Iterator, Optional, Tuple
 
-from healguard_core.execution.guard import allowed_imports, healcore
+from healguard_core.execution.guard import allowed_imports, frame_modules, healcore
 from healguard_core.execution.guard.names import Problem, attribute_problem, is_dunder
 from healguard_core.execution.guard.rules import DANGEROUS, UNSUPPORTED
 from healguard_core.execution.guard.scope import Scope
@@ -70,7 +70,7 @@ def _bound_problem(scope: Scope, name: str, renamed: bool) -> Optional[Problem]:
         return "HC123", DANGEROUS, "`{}` cannot be the name of an import".format(name), ""
     if name in healcore.BUILTINS:
         return "HC123", UNSUPPORTED, "the import would hide the builtin `{}`".format(name), "import the module instead"
-    if renamed and (name in allowed_imports.FRAME_MODULES or name in allowed_imports.ALLOWED):
+    if renamed and (name in frame_modules.FRAME_MODULES or name in allowed_imports.ALLOWED):
         return "HC123", UNSUPPORTED, "the import would pose as the module `{}`".format(name), "use another name"
     if name in scope.stored:
         return "HC123", UNSUPPORTED, "`{}` is imported and also assigned".format(name), "use two different names"

@@ -4,7 +4,7 @@ import ast
 import unicodedata
 from typing import Iterator, Optional, Tuple
 
-from healguard_core.execution.guard import allowed_imports, healcore
+from healguard_core.execution.guard import allowed_imports, frame_modules, healcore
 from healguard_core.execution.guard.rules import DANGEROUS, UNSUPPORTED
 from healguard_core.execution.guard.scope import Scope
 from healguard_core.protocol import Finding
@@ -26,6 +26,8 @@ def attribute_problem(name: str) -> Optional[Problem]:
         return "HC114", DANGEROUS, "`.{}` is a system module wherever it is found".format(name), ""
     if name in healcore.DANGEROUS_PRIVATE:
         return "HC110", DANGEROUS, "`.{}` reaches the interpreter".format(name), ""
+    if name in healcore.REFLECTION:
+        return "HC110", DANGEROUS, "`.{}` reads attributes by text, makes classes or hands out frames".format(name), ""
     if name in healcore.EFFECT_METHODS:
         return "HC115", DANGEROUS, "`.{}` acts on files, processes, the network or imports".format(name), ""
     if name.startswith("__") and not is_dunder(name):
@@ -55,6 +57,8 @@ def check_attribute(scope: Scope, node: ast.Attribute) -> Iterator[Finding]:
     parent = scope.source.parent(node)
     called = isinstance(parent, ast.Call) and parent.func is node
     problem = dunder_problem(name, called, stored) if is_dunder(name) else None
+    if problem is None and name.startswith("_") and not is_dunder(name) and _is_library(scope, node.value):
+        problem = "HC110", DANGEROUS, "`.{}` is an internal of Python's own library".format(name), ""
     if problem is None and not is_dunder(name) and (not stored or name in healcore.MACHINERY or name.startswith("__")):
         problem = attribute_problem(name)
     if problem is None and name == "__class__" and not _class_in_place(parent):
@@ -73,6 +77,12 @@ def check_attribute(scope: Scope, node: ast.Attribute) -> Iterator[Finding]:
     if problem is not None:
         rule, severity, message, advice = problem
         yield scope.source.finding(node, rule, severity, message, advice)
+
+
+def _is_library(scope: Scope, node: ast.AST) -> bool:
+    """Whether ``node`` is a builtin or something imported from Python's own library."""
+    name = scope.callee(node)
+    return bool(name) and (name in healcore.BUILTINS or allowed_imports.is_stdlib(name))
 
 
 def _class_in_place(parent: Optional[ast.AST]) -> bool:
@@ -96,16 +106,16 @@ def _frame_module_problem(scope: Scope, node: ast.Attribute, stored: bool) -> Op
     if isinstance(base, ast.Attribute) and isinstance(base.value, ast.Name) and base.value.id == "os":
         if base.attr == "path" and (stored or path not in allowed_imports.ALLOWED["os.path"]):
             return "HC133", DANGEROUS, "`os.path.{}` is not one of the functions that a heal may use".format(path), ""
-        if base.attr == "environ" and path not in allowed_imports.ENVIRON_METHODS:
+        if base.attr == "environ" and path not in frame_modules.ENVIRON_METHODS:
             return "HC133", DANGEROUS, "`os.environ.{}` changes the environment".format(path), ""
         return None
     if not isinstance(base, ast.Name):
         return None
-    allowed = allowed_imports.FRAME_MODULES.get(base.id)
+    allowed = frame_modules.FRAME_MODULES.get(base.id)
     if allowed is not None and (stored or path not in allowed):
         return "HC133", DANGEROUS, "`{}.{}` is a system operation".format(base.id, path), ""
-    if path in allowed_imports.FRAME_DENIED.get(base.id, ()) and not scope.module_of(base):
-        severity = UNSUPPORTED if base.id in ("json", "time") else DANGEROUS
+    if path in frame_modules.FRAME_DENIED.get(base.id, ()) and not scope.module_of(base):
+        severity = UNSUPPORTED if base.id in frame_modules.SOFTLY_DENIED else DANGEROUS
         return "HC133", severity, "`{}.{}` is not for a heal".format(base.id, path), ""
     return None
 
@@ -146,7 +156,7 @@ def binding_problem(scope: Scope, name: str) -> Optional[Problem]:
         return "HC113", UNSUPPORTED, "`{}` is reserved".format(name), ""
     if name in healcore.KEPT_BUILTINS and name not in scope.shadowed:
         return "HC143", UNSUPPORTED, "`{}` must keep its meaning for the code that follows".format(name), ""
-    if name in allowed_imports.FRAME_MODULES:
+    if name in frame_modules.FRAME_MODULES:
         return "HC143", UNSUPPORTED, "`{}` is the name of a system module".format(name), ""
     if name in scope.stored and (name in scope.modules or name in scope.members):
         return "HC123", UNSUPPORTED, "`{}` is imported and also assigned".format(name), "use two different names"
@@ -166,12 +176,17 @@ def _read_problem(scope: Scope, node: ast.Name, name: str) -> Optional[Problem]:
         return "HC110", DANGEROUS, "`{}` reaches the interpreter".format(name), ""
     if name in scope.shadowed or name in scope.members:
         return None
-    if name in allowed_imports.FRAME_MODULES:
+    if name in frame_modules.FRAME_MODULES:
         return _frame_module_as_value(scope, node, name)
     if name in healcore.BUILTINS:
         return _builtin_problem(scope, node, name)
+    if name in healcore.REFLECTION:
+        return "HC110", DANGEROUS, "`{}` reads attributes by text, makes classes or hands out frames".format(name), ""
     parent = scope.source.parent(node)
-    if name in healcore.EFFECT_FUNCTIONS and isinstance(parent, ast.Call) and parent.func is node:
+    called = isinstance(parent, ast.Call) and parent.func is node
+    if name in healcore.CALLED_NAMES and called:
+        return "HC134", UNSUPPORTED, "`{}` binds a function out of the guard's sight".format(name), ""
+    if name in healcore.EFFECT_FUNCTIONS and called:
         return "HC115", DANGEROUS, "`{}` acts on files, processes, the network or imports".format(name), ""
     return None
 

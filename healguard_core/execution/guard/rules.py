@@ -78,6 +78,7 @@ RULES: Dict[str, Rule] = {
     "HC144": Rule(
         "target that is not allowed here", "bind a plain name here and assign it on in a statement of its own"
     ),
+    "HC145": Rule("generator that outlives the heal", "build a list: write [...] instead of (...)"),
     "HC150": Rule(
         "more than an expression without effects",
         "write one expression: names, attributes, comparisons, and calls of pure builtins or read-only methods",

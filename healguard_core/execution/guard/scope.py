@@ -21,7 +21,7 @@ class Scope:
         self.source = source
         self.purpose = purpose
         self.live_import = live_import
-        self.shadowed = shadowed
+        self.shadowed = frozenset(shadowed) & healcore.BUILTINS
         self.modules: Dict[str, str] = {}
         self.members: Dict[str, Tuple[str, str]] = {}
         self.imported: Set[str] = set()
@@ -113,6 +113,17 @@ class Scope:
             if isinstance(node.value, ast.Name) and self.is_builtin(node.value.id):
                 return node.value.id + "." + node.attr
         return ""
+
+    def likely_callee(self, node: ast.AST) -> str:
+        """As `callee`, but also what ``node`` usually means: `re.sub` of the frame's own `re`, or a builtin that the
+        heal may have given another meaning. Good enough to ask for more, never to allow."""
+        if isinstance(node, ast.Name):
+            if node.id in self.shadowed or node.id in self.members:
+                return self.callee(node)
+            return node.id
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            return self.callee(node) or node.value.id + "." + node.attr
+        return self.callee(node)
 
     def is_type_call(self, node: ast.AST) -> bool:
         """Whether ``node`` gives a class of the program: ``type(x)`` or ``x.__class__``."""

@@ -1,3 +1,3 @@
-# refused: HC133 dangerous
+# refused: HC110 dangerous
 # the program's own operator
 operator.attrgetter('x.y')(z)

@@ -1,4 +1,4 @@
-# refused: HC111 dangerous, HC120 dangerous, HC133 dangerous
+# refused: HC110 dangerous, HC111 dangerous, HC120 dangerous
 # frames
 import inspect
 inspect.currentframe().f_back.f_globals

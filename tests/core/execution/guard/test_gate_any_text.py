@@ -14,7 +14,7 @@ from healguard_core.execution.guard.gate import check, render
 from healguard_core.execution.guard.rules import RULES
 from healguard_core.protocol import Finding
 
-from .heal_files import heal_files
+from .heal_files import FOLDER, heal_files
 
 EXAMPLES = int(os.environ.get("HEALGUARD_GATE_EXAMPLES", "300"))
 PURPOSES = st.sampled_from(["heal", "probe", "expression"])
@@ -192,6 +192,8 @@ worker.join()
 
 
 def test_a_small_stack_is_not_overrun():
-    done = subprocess.run([sys.executable, "-c", SMALL_STACK], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", SMALL_STACK], capture_output=True, text=True, check=False, cwd=FOLDER.parents[2]
+    )
     assert done.stdout == "alive\n", done.stderr
     assert done.returncode == 0

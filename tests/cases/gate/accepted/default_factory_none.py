@@ -1,0 +1,3 @@
+# accepted
+# a mapping closed
+groups.default_factory = None

@@ -1,0 +1,3 @@
+# accepted
+# the frame's own itertools
+runs = [(k, list(g)) for k, g in groupby(rows)]

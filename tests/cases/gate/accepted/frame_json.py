@@ -1,0 +1,3 @@
+# accepted
+# the frame's own json
+data = json.loads(text or '{}')

@@ -1,0 +1,3 @@
+# accepted
+# the frame's own re with a text
+name = re.sub(r'\s+', ' ', name)

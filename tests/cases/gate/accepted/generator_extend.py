@@ -1,0 +1,3 @@
+# accepted
+# used up at once
+self.items.extend(item.copy() for item in items)

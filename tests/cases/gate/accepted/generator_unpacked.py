@@ -1,0 +1,3 @@
+# accepted
+# used up at once
+first, second = (int(p) for p in text.split(','))

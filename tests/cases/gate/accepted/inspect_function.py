@@ -1,0 +1,3 @@
+# accepted
+# a function called inspect
+mapper = inspect(model)

@@ -1,0 +1,3 @@
+# accepted
+# the program's registry
+self.registry.register(Thing)

@@ -1,0 +1,3 @@
+# accepted
+# a variable called partial
+self.validate(data, partial=partial)

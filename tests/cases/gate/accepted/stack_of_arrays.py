@@ -1,0 +1,3 @@
+# accepted
+# a method called stack
+rows = np.stack([a, b])

@@ -1,0 +1,3 @@
+# accepted
+# a method called eval
+_eh_rtn = cls.eval(arg)

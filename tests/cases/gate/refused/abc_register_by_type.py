@@ -1,0 +1,3 @@
+# refused: HC126 dangerous
+# changes a type for the whole process
+type(x).register(Thing)

@@ -1,0 +1,3 @@
+# refused: HC115 dangerous
+# runs later
+loop.call_soon(self.delete, path)

@@ -1,0 +1,3 @@
+# refused: HC130 dangerous
+# text as code
+[eval(x) for x in xs]

@@ -1,0 +1,3 @@
+# refused: HC134 unsupported
+# called at the next missing key
+groups.default_factory = self.connect

@@ -1,0 +1,4 @@
+# refused: HC126 dangerous
+# shared
+import json
+del json.loads

@@ -1,0 +1,3 @@
+# refused: HC110 dangerous
+# a template that reads attributes
+formatter.vformat('{0.__class__}', [x], {})

@@ -1,0 +1,3 @@
+# refused: HC110 dangerous
+# frames
+currentframe()

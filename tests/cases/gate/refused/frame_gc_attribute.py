@@ -1,0 +1,3 @@
+# refused: HC110 dangerous
+# every object
+tools.gc.get_objects()

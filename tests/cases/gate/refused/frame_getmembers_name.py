@@ -1,0 +1,3 @@
+# refused: HC110 dangerous
+# every attribute, by text
+dict(getmembers(f))['x']

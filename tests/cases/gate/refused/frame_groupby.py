@@ -1,0 +1,3 @@
+# refused: HC134 unsupported
+# the program's own itertools
+groupby(paths, self.delete)

@@ -1,0 +1,3 @@
+# refused: HC110 dangerous
+# the program's own operator
+m = methodcaller

@@ -1,0 +1,3 @@
+# refused: HC110 dangerous
+# makes a class
+namedtuple('P', 'x')

@@ -1,0 +1,3 @@
+# refused: HC145 unsupported
+# map hands it on
+later = map(str, (self.delete(path) for path in paths))

@@ -1,0 +1,3 @@
+# refused: HC110 dangerous
+# the name alone says enough
+hasattr(x, '__import__')

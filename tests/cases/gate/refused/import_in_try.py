@@ -1,0 +1,6 @@
+# refused: HC120 dangerous
+# wherever it stands
+try:
+    import os
+except ImportError:
+    pass

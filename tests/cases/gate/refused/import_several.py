@@ -1,0 +1,3 @@
+# refused: HC120 dangerous
+# one is enough
+import json, os, math

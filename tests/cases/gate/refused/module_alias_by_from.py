@@ -1,0 +1,3 @@
+# refused: HC120 dangerous
+# a module by its parent
+from concurrent import futures

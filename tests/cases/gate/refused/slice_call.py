@@ -1,0 +1,3 @@
+# refused: HC130 dangerous
+# slices are code
+x[open(path).read():]

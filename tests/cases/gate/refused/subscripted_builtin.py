@@ -1,0 +1,3 @@
+# refused: HC130 dangerous
+# a file
+{'o': open}['o'](path)
