@@ -4,6 +4,7 @@ From Python 3.11 on the distribution itself is installed beside the pins: built 
 folder, else from the place that it came from. Older Pythons get the execution side as one zip file.
 """
 
+import functools
 import hashlib
 import importlib.metadata
 import json
@@ -37,8 +38,9 @@ def install_plugin(environments: Environments, environment: Environment, pins: t
     marker.write_text(identity, encoding="utf-8")
 
 
+@functools.cache
 def running_state() -> str:
-    """A text that differs as soon as the code that is running differs."""
+    """A text that differs as soon as the code that is running differs; looked at once per process."""
     root = Path(__file__).resolve().parents[2]
     digest = hashlib.sha256()
     for package in PACKAGES:
