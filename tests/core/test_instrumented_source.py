@@ -6,7 +6,7 @@ import pytest
 
 from healguard_core.instrumented_source import printable
 
-SOURCE = '''
+SOURCE = """
 class Shop:
     "Sells."
 
@@ -17,7 +17,7 @@ class Shop:
             except KeyError:
                 print("@heal")
         return self.sum
-'''
+"""
 
 
 def test_it_is_python_and_names_every_site() -> None:

@@ -59,14 +59,33 @@ class Recorder:
         self.__exit__(kind, value, tb)
 
 
+def never(_number: int) -> bool:
+    """No call of ``boom`` crashes."""
+    return False
+
+
+def decline(_site: int, _frame: FrameType, _exc: BaseException) -> tuple[()]:
+    """Let every error go on."""
+    return ()
+
+
 async def _counting(count: int) -> Any:
     for number in range(count):
         yield number
 
 
-def run(code: CodeType, call: str = "f", crashing: Callable[[int], bool] = lambda number: False) -> list[Any]:
+def run(code: CodeType, call: str = "f", crashing: Callable[[int], bool] = never) -> list[Any]:
     """What the program's function ``call`` did, item by item: its log, then what it returned or raised."""
     log: list[Any] = []
+    try:
+        log.append(("returned", execute(code, call, log, crashing)))
+    except Exception as error:
+        log.append(("raised", type(error), error.args, type(error.__context__)))
+    return log
+
+
+def execute(code: CodeType, call: str, log: list[Any], crashing: Callable[[int], bool]) -> Any:
+    """What ``call`` returned; generators and coroutines are run to their end."""
 
     def boom(number: int) -> None:
         log.append(("boom", number))
@@ -77,15 +96,14 @@ def run(code: CodeType, call: str = "f", crashing: Callable[[int], bool] = lambd
         return Recorder(log, name)
 
     namespace: dict[str, Any] = {
-        "__name__": "program", "log": log.append, "boom": boom, "recorder": recorder, "counting": _counting,
+        "__name__": "program",
+        "log": log.append,
+        "boom": boom,
+        "recorder": recorder,
+        "counting": _counting,
     }
-    try:
-        exec(code, namespace)
-        if call:
-            log.append(("returned", _finished(namespace[call]())))
-    except Exception as error:
-        log.append(("raised", type(error), error.args, type(error.__context__)))
-    return log
+    exec(code, namespace)
+    return _finished(namespace[call]()) if call else None
 
 
 def _finished(result: Any) -> Any:

@@ -27,6 +27,19 @@ class Program:
         return self.source.replace(mark + "\n", f"{mark}; {statement}\n")
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where a block is written: how deep, how many levels may follow, and what may be written there."""
+
+    indent: int
+    depth: int
+    loop: bool = False
+    final: bool = False
+
+    def inside(self, indents: int = 1, loop: bool = False, final: bool = False) -> "Place":
+        return Place(self.indent + indents, self.depth - 1, (self.loop or loop) and not final, self.final or final)
+
+
 class _Writer:
     def __init__(self, draw: Any, kind: str) -> None:
         self.draw = draw
@@ -42,122 +55,126 @@ class _Writer:
         self.names += 1
         return f"n{self.names}"
 
-    def block(self, indent: int, depth: int, loop: bool, final: bool = False) -> None:
+    def block(self, at: Place) -> None:
         for _ in range(self.draw(st.integers(1, 2))):
             forms = ["crash", "log"]
-            if depth:
+            if at.depth:
                 forms += ["if", "for", "while", "with", "except", "guarded", "finally", "match"]
                 if self.kind in ("coroutine", "asyncgen"):
                     forms += ["async for", "async with"]
             if self.kind in ("generator", "asyncgen"):
                 forms.append("yield")
-            if loop:
+            if at.loop:
                 forms += ["continue", "break"]
-            if self.call_returns and not final:
+            if self.call_returns and not at.final:
                 forms.append("return")
-            getattr(self, "w_" + self.draw(st.sampled_from(forms)).replace(" ", "_"))(indent, depth, loop, final)
+            getattr(self, "w_" + self.draw(st.sampled_from(forms)).replace(" ", "_"))(at)
 
     @property
     def call_returns(self) -> bool:
         return self.kind not in ("module", "class")
 
-    def w_crash(self, indent: int, depth: int, loop: bool, final: bool) -> None:
-        self.line(indent, MARK.format(self.crashes))
+    def w_crash(self, at: Place) -> None:
+        self.line(at.indent, MARK.format(self.crashes))
         self.crashes += 1
 
-    def w_log(self, indent: int, depth: int, loop: bool, final: bool) -> None:
-        self.line(indent, f"log('{self.name()}')")
+    def w_log(self, at: Place) -> None:
+        self.line(at.indent, f"log('{self.name()}')")
 
-    def w_yield(self, indent: int, depth: int, loop: bool, final: bool) -> None:
-        self.line(indent, f"yield '{self.name()}'")
+    def w_yield(self, at: Place) -> None:
+        self.line(at.indent, f"yield '{self.name()}'")
 
-    def w_continue(self, indent: int, depth: int, loop: bool, final: bool) -> None:
-        self.line(indent, f"if chance('{self.name()}'): continue")
+    def w_continue(self, at: Place) -> None:
+        self.line(at.indent, f"if chance('{self.name()}'): continue")
 
-    def w_break(self, indent: int, depth: int, loop: bool, final: bool) -> None:
-        self.line(indent, f"if chance('{self.name()}'): break")
+    def w_break(self, at: Place) -> None:
+        self.line(at.indent, f"if chance('{self.name()}'): break")
 
-    def w_return(self, indent: int, depth: int, loop: bool, final: bool) -> None:
+    def w_return(self, at: Place) -> None:
         value = "" if self.kind == "asyncgen" else f" '{self.name()}'"
-        self.line(indent, f"if chance('{self.name()}'): return{value}")
+        self.line(at.indent, f"if chance('{self.name()}'): return{value}")
 
-    def w_if(self, indent: int, depth: int, loop: bool, final: bool) -> None:
-        self.line(indent, f"if chance('{self.name()}'):")
-        self.block(indent + 1, depth - 1, loop, final)
+    def w_if(self, at: Place) -> None:
+        self.line(at.indent, f"if chance('{self.name()}'):")
+        self.block(at.inside())
         if self.draw(st.booleans()):
-            self.line(indent, f"elif chance('{self.name()}'):")
-            self.block(indent + 1, depth - 1, loop, final)
-        self.line(indent, "else:")
-        self.block(indent + 1, depth - 1, loop, final)
+            self.line(at.indent, f"elif chance('{self.name()}'):")
+            self.block(at.inside())
+        self.line(at.indent, "else:")
+        self.block(at.inside())
 
-    def w_for(self, indent: int, depth: int, loop: bool, final: bool, keyword: str = "for", over: str = "range") -> None:
-        self.line(indent, f"{keyword} {self.name()} in {over}(2):")
-        self.block(indent + 1, depth - 1, True, final)
+    def w_for(self, at: Place, keyword: str = "for", over: str = "range") -> None:
+        self.line(at.indent, f"{keyword} {self.name()} in {over}(2):")
+        self.block(at.inside(loop=True))
         if self.draw(st.booleans()):
-            self.line(indent, "else:")
-            self.block(indent + 1, depth - 1, loop, final)
+            self.line(at.indent, "else:")
+            self.block(at.inside())
 
-    def w_async_for(self, indent: int, depth: int, loop: bool, final: bool) -> None:
-        self.w_for(indent, depth, loop, final, "async for", "counting")
+    def w_async_for(self, at: Place) -> None:
+        self.w_for(at, "async for", "counting")
 
-    def w_while(self, indent: int, depth: int, loop: bool, final: bool) -> None:
+    def w_while(self, at: Place) -> None:
         name = self.name()
-        self.line(indent, f"{name} = 0")
-        self.line(indent, f"while {name} < 2:")
-        self.line(indent + 1, f"{name} += 1")
-        self.block(indent + 1, depth - 1, True, final)
+        self.line(at.indent, f"{name} = 0")
+        self.line(at.indent, f"while {name} < 2:")
+        self.line(at.indent + 1, f"{name} += 1")
+        self.block(at.inside(loop=True))
 
-    def w_with(self, indent: int, depth: int, loop: bool, final: bool, keyword: str = "with") -> None:
+    def w_with(self, at: Place, keyword: str = "with") -> None:
         second = f", recorder('{self.name()}')" if self.draw(st.booleans()) else ""
-        self.line(indent, f"{keyword} recorder('{self.name()}'){second}:")
-        self.block(indent + 1, depth - 1, loop, final)
+        self.line(at.indent, f"{keyword} recorder('{self.name()}'){second}:")
+        self.block(at.inside())
 
-    def w_async_with(self, indent: int, depth: int, loop: bool, final: bool) -> None:
-        self.w_with(indent, depth, loop, final, "async with")
+    def w_async_with(self, at: Place) -> None:
+        self.w_with(at, "async with")
 
-    def w_guarded(self, indent: int, depth: int, loop: bool, final: bool) -> None:
-        self.line(indent, "try:")
-        self.w_crash(indent + 1, depth, loop, final)
-        self.line(indent, "except KeyError:")
-        self.block(indent + 1, depth - 1, loop, final)
+    def w_guarded(self, at: Place) -> None:
+        self.line(at.indent, "try:")
+        self.w_crash(at.inside())
+        self.line(at.indent, "except KeyError:")
+        self.block(at.inside())
 
-    def w_except(self, indent: int, depth: int, loop: bool, final: bool) -> None:
-        self.line(indent, "try:")
-        self.block(indent + 1, depth - 1, loop, final)
+    def w_except(self, at: Place) -> None:
+        self.line(at.indent, "try:")
+        self.block(at.inside())
         if self.draw(st.booleans()):
-            self.line(indent + 1, f"if chance('{self.name()}'): raise ValueError")
-        self.line(indent, "except ValueError as error:")
-        self.block(indent + 1, depth - 1, loop, final)
-        self.line(indent, "except BaseException as error:")
-        self.line(indent + 1, "log(type(error))")
-        self.line(indent + 1, "raise")
+            self.line(at.indent + 1, f"if chance('{self.name()}'): raise ValueError")
+        self.line(at.indent, "except ValueError as error:")
+        self.block(at.inside())
+        self.line(at.indent, "except BaseException as error:")
+        self.line(at.indent + 1, "log(type(error))")
+        self.line(at.indent + 1, "raise")
         if self.draw(st.booleans()):
-            self.line(indent, "else:")
-            self.block(indent + 1, depth - 1, loop, final)
+            self.line(at.indent, "else:")
+            self.block(at.inside())
 
-    def w_finally(self, indent: int, depth: int, loop: bool, final: bool) -> None:
-        self.line(indent, "try:")
-        self.block(indent + 1, depth - 1, loop, final)
+    def w_finally(self, at: Place) -> None:
+        self.line(at.indent, "try:")
+        self.block(at.inside())
         if self.draw(st.booleans()):
-            self.line(indent, "except ValueError:")
-            self.block(indent + 1, depth - 1, loop, final)
-            self.line(indent, "else:")
-            self.block(indent + 1, depth - 1, loop, final)
-        self.line(indent, "finally:")
-        self.line(indent + 1, "log(exception())")
-        self.block(indent + 1, depth - 1, False, True)
+            self.line(at.indent, "except ValueError:")
+            self.block(at.inside())
+            self.line(at.indent, "else:")
+            self.block(at.inside())
+        self.line(at.indent, "finally:")
+        self.line(at.indent + 1, "log(exception())")
+        self.block(at.inside(final=True))
 
-    def w_match(self, indent: int, depth: int, loop: bool, final: bool) -> None:
-        self.line(indent, f"match chance('{self.name()}'):")
-        self.line(indent + 1, "case True:")
-        self.block(indent + 2, depth - 1, loop, final)
-        self.line(indent + 1, "case _:")
-        self.block(indent + 2, depth - 1, loop, final)
+    def w_match(self, at: Place) -> None:
+        self.line(at.indent, f"match chance('{self.name()}'):")
+        self.line(at.indent + 1, "case True:")
+        self.block(at.inside(2))
+        self.line(at.indent + 1, "case _:")
+        self.block(at.inside(2))
 
 
 _HEADS = {
-    "plain": "def f():", "generator": "def f():", "coroutine": "async def f():", "asyncgen": "async def f():",
-    "class": "class C:", "module": "if True:",
+    "plain": "def f():",
+    "generator": "def f():",
+    "coroutine": "async def f():",
+    "asyncgen": "async def f():",
+    "class": "class C:",
+    "module": "if True:",
 }
 _FIRST = {"generator": "yield 'first'", "asyncgen": "yield 'first'"}
 
@@ -173,6 +190,7 @@ def programs(draw: Any, kinds: tuple[str, ...] = KINDS, depth: int = 3) -> Progr
     writer.line(0, _HEADS[kind])
     if kind in _FIRST:
         writer.line(1, _FIRST[kind])
-    writer.block(1, depth, False)
-    writer.w_crash(1, depth, False, False)
+    start = Place(1, depth)
+    writer.block(start)
+    writer.w_crash(start)
     return Program("\n".join(writer.lines) + "\n", writer.crashes, kind)

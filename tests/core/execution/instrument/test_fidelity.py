@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from healguard_core.execution.instrument.rewrite import rewrite
 
-from .programs import FILE, answering, compile_instrumented, compile_plain, run
+from .programs import FILE, answering, compile_instrumented, compile_plain, decline, execute, never, run
 from .random_programs import Program, programs
 
 many = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
@@ -68,7 +68,7 @@ def traced(code: CodeType, program: Program, crashing: Any) -> list[Any]:
     """Every event that a tracer sees in the program's own code."""
     events: list[Any] = []
 
-    def tracer(frame: FrameType, event: str, argument: Any) -> Any:
+    def tracer(frame: FrameType, event: str, _argument: Any) -> Any:
         if frame.f_code.co_filename != FILE:
             return None
         events.append((event, frame.f_code.co_name, frame.f_lineno))
@@ -86,9 +86,9 @@ def traced(code: CodeType, program: Program, crashing: Any) -> list[Any]:
 @many
 @given(programs())
 def test_a_tracer_sees_the_same_events_but_for_detours_of_errors(program: Program) -> None:
-    plain = _without_detours(traced(compile_plain(program.source), program, lambda number: False))
-    with answering(lambda site, frame, exc: ()):
-        ours = traced(compile_instrumented(program.source), program, lambda number: False)
+    plain = _without_detours(traced(compile_plain(program.source), program, never))
+    with answering(decline):
+        ours = traced(compile_instrumented(program.source), program, never)
     assert _without_detours(ours) == plain
 
 
@@ -119,21 +119,10 @@ def _without_detours(traced: list[Any]) -> list[Any]:
 
 
 def uncaught(code: CodeType, program: Program, crashing: Any) -> str:
-    log: list[Any] = []
-    namespace: dict[str, Any] = {"__name__": "program"}
-
-    def boom(number: int) -> None:
-        if crashing(number):
-            raise LookupError(number)
-
-    from .programs import Recorder, _counting, _finished
-
-    namespace.update(log=log.append, boom=boom, counting=_counting, recorder=lambda name: Recorder(log, name))
+    """The traceback that the program ends with, "" for none."""
     linecache.cache[FILE] = len(program.source), None, program.source.splitlines(keepends=True), FILE
     try:
-        exec(code, namespace)
-        if program.call:
-            _finished(namespace[program.call]())
+        execute(code, program.call, [], crashing)
     except Exception:
         return traceback.format_exc()
     return ""
@@ -144,7 +133,7 @@ def uncaught(code: CodeType, program: Program, crashing: Any) -> str:
 def test_the_traceback_of_an_uncaught_error_is_the_same_to_the_caret(program: Program, data: Any) -> None:
     number = data.draw(st.integers(0, program.crashes - 1))
     plain = uncaught(compile_plain(program.source), program, number.__eq__)
-    with answering(lambda site, frame, exc: ()):
+    with answering(decline):
         assert uncaught(compile_instrumented(program.source), program, number.__eq__) == plain
 
 
@@ -152,7 +141,9 @@ CRASHES = {
     "subexpression": "x = {'a': {'b': 1}}\ny = (x['a']\n      ['c']['d'])\n",
     "call over lines": "def f(a, b):\n    return a / b\nprint(\n    f(1,\n      0))\n",
     "raise from": "try:\n    {}['k']\nexcept KeyError as error:\n    raise ValueError('no k') from error\n",
-    "raise while handling": "def f():\n    try:\n        return {}['k']\n    except KeyError:\n        return [][0]\nf()\n",
+    "raise while handling": (
+        "def f():\n    try:\n        return {}['k']\n    except KeyError:\n        return [][0]\nf()\n"
+    ),
     "bare raise": "try:\n    try:\n        1 / 0\n    finally:\n        x = 1\nexcept ZeroDivisionError:\n    raise\n",
     "comprehension": "x = [1 / i\n     for i in (1, 0)]\n",
     "loop header": "for x in 3:\n    pass\n",
@@ -185,7 +176,7 @@ def test_the_traceback_of_each_kind_of_crash_is_the_same(name: str, tmp_path: Pa
             return traceback.format_exc()
         raise AssertionError("the program did not crash")
 
-    with answering(lambda site, frame, exc: ()):
+    with answering(decline):
         assert text(ours) == text(plain)
 
 
@@ -202,7 +193,7 @@ def test_optimisation_levels_mean_what_they_mean_in_plain_code(level: int) -> No
     if level:
         assert ours["f"]() is plain["f"]() is False
     else:
-        with answering(lambda site, frame, exc: ()), pytest.raises(AssertionError):
+        with answering(decline), pytest.raises(AssertionError):
             ours["f"]()
 
 
@@ -217,7 +208,7 @@ def test_namespaces_are_the_same() -> None:
     exec(compile_plain(source), plain)
     assert set(ours) == set(plain)
     assert ours["C"].__annotations__ == plain["C"].__annotations__
-    assert [name for name in vars(ours["C"])] == [name for name in vars(plain["C"])]
+    assert list(vars(ours["C"])) == list(vars(plain["C"]))
     assert ours["C"]().m() is ours["C"]
 
 
@@ -236,7 +227,7 @@ def test_a_namespace_that_invents_values_never_sees_our_names() -> None:
         y = undefined + 1
     """
     namespace: dict[str, Any] = {}
-    with answering(lambda site, frame, exc: Exception if isinstance(exc, TypeError) else ()):
+    with answering(lambda _site, _frame, exc: Exception if isinstance(exc, TypeError) else ()):
         exec(compile_instrumented(source), namespace)
     assert set(namespace["asked"]) == {"__name__", "undefined"}
     assert namespace["C"].x == "undefined"

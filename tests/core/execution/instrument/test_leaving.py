@@ -14,7 +14,7 @@ from healguard_core.execution import hooks
 from healguard_core.execution.instrument.rewrite import sites_of
 from healguard_core.execution.instrument.sites import Site, innermost
 
-from .programs import answering, compile_instrumented, compile_plain, once, run
+from .programs import answering, compile_instrumented, compile_plain, decline, once, run
 from .random_programs import MARK, Program, programs
 
 WAYS = {"return": hooks.RETURN, "continue": hooks.CONTINUE, "break": hooks.BREAK}
@@ -31,7 +31,7 @@ def site_of_crash(program: Program, number: int) -> Site:
 
 
 def healed(program: Program, number: int, way: str) -> list[Any]:
-    def answer(site: int, frame: FrameType, exc: BaseException) -> Any:
+    def answer(_site: int, _frame: FrameType, _exc: BaseException) -> Any:
         if way == "next":
             return Exception
         raise hooks.leave(WAYS[way], "healed")
@@ -53,7 +53,7 @@ def written(program: Program, number: int, way: str) -> list[Any]:
     """The plain program with the way written out behind the first execution of the crashing call."""
     value = "" if program.kind == "asyncgen" else " 'healed'"
     statement = {"next": "pass", "return": "return" + value}.get(way, way)
-    source = program.replaced(number, f"\x00{statement}" if way == "next" else f"\x00{statement}")
+    source = program.replaced(number, "\x00" + statement)
     lines = []
     for line in source.split("\n"):
         mark, found, action = line.partition("; \x00")
@@ -79,7 +79,7 @@ def test_a_healed_program_does_what_the_written_one_does(program: Program, data:
 @given(programs(), st.data())
 def test_a_declined_error_goes_on_as_in_the_plain_program(program: Program, data: Any) -> None:
     number = data.draw(st.integers(0, program.crashes - 1))
-    with answering(lambda site, frame, exc: ()):
+    with answering(decline):
         instrumented = run(compile_instrumented(program.source), program.call, number.__eq__)
     assert instrumented == run(compile_plain(program.source), program.call, number.__eq__)
 
@@ -112,7 +112,7 @@ def test_a_retried_program_does_what_it_would_have_done_without_the_crash(progra
     sites = sites_of(program.source)
     assume(site_of_crash(program, number).can_retry)
 
-    def answer(site: int, frame: FrameType, exc: BaseException) -> Any:
+    def answer(site: int, frame: FrameType, _exc: BaseException) -> Any:
         _jump(frame, sites[site].retry_line)
         return Exception
 
@@ -134,7 +134,7 @@ def test_a_retried_program_does_what_it_would_have_done_without_the_crash(progra
 def _jump(frame: FrameType, line: int) -> None:
     before = sys.gettrace(), frame.f_trace
 
-    def tracer(current: FrameType, event: str, argument: Any) -> Any:
+    def tracer(current: FrameType, event: str, _argument: Any) -> Any:
         if current is frame and event == "line":
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)  # 3.12 says that it binds unbound locals to None

@@ -33,21 +33,60 @@ def test_every_class_of_statement_is_classified() -> None:
 
 
 STATEMENTS = {
-    "pass": [], "global x": [], "'text'": [], "...": [], "x = 1": [], "x = y = None": [], "x = []": [], "x = ()": [],
-    "x = {}": [], "from __future__ import annotations": [], "x: 'T'": [],
-    "x = y": ["Assign"], "x.a = 1": ["Assign"], "x, y = 1": ["Assign"], "x += 1": ["AugAssign"], "x: int = f()": ["AnnAssign"],
-    "x.a: int": ["AnnAssign"], "del x": ["Delete"], "raise": ["Raise"], "assert x": ["Assert"], "import x": ["Import"],
-    "from x import y": ["ImportFrom"], "from . import y": ["ImportFrom"], "f()": ["Expr"], "x": ["Expr"],
-    "if x: pass": ["If"], "if True: pass": [], "while x: pass": ["While"], "while True: pass": [], "for x in y: pass": ["For"],
-    "with x: pass": ["With"], "match x:\n case 1: pass": ["Match"], "try: pass\nexcept x: pass": [],
-    "try: pass\nexcept* x: pass": [], "def f(): pass": [], "def f(a=1): pass": [], "def f(a=b): pass": ["FunctionDef"],
-    "@d\ndef f(): pass": ["FunctionDef"], "def f(*, a=b): pass": ["FunctionDef"], "async def f(a=b): pass": ["AsyncFunctionDef"],
-    "class C: pass": [], "class C(B): pass": ["ClassDef"], "class C(metaclass=M): pass": ["ClassDef"],
-    "@d\nclass C: pass": ["ClassDef"], "def f():\n return": [], "def f():\n return 1": [], "def f():\n return x": ["Return"],
-    "def f():\n x: int": [], "def f():\n nonlocal_ = 1\n def g():\n  nonlocal nonlocal_": [],
-    "for x in y:\n break": ["For"], "for x in y:\n continue": ["For"],
-    "async def f():\n async for x in y: pass": ["AsyncFor"], "async def f():\n async with x: pass": ["AsyncWith"],
-}  # fmt: skip
+    "pass": [],
+    "global x": [],
+    "'text'": [],
+    "...": [],
+    "x = 1": [],
+    "x = y = None": [],
+    "x = []": [],
+    "x = ()": [],
+    "x = {}": [],
+    "from __future__ import annotations": [],
+    "x: 'T'": [],
+    "x = y": ["Assign"],
+    "x.a = 1": ["Assign"],
+    "x, y = 1": ["Assign"],
+    "x += 1": ["AugAssign"],
+    "x: int = f()": ["AnnAssign"],
+    "x.a: int": ["AnnAssign"],
+    "del x": ["Delete"],
+    "raise": ["Raise"],
+    "assert x": ["Assert"],
+    "import x": ["Import"],
+    "from x import y": ["ImportFrom"],
+    "from . import y": ["ImportFrom"],
+    "f()": ["Expr"],
+    "x": ["Expr"],
+    "if x: pass": ["If"],
+    "if True: pass": [],
+    "while x: pass": ["While"],
+    "while True: pass": [],
+    "for x in y: pass": ["For"],
+    "with x: pass": ["With"],
+    "match x:\n case 1: pass": ["Match"],
+    "try: pass\nexcept x: pass": [],
+    "try: pass\nexcept* x: pass": [],
+    "def f(): pass": [],
+    "def f(a=1): pass": [],
+    "def f(a=b): pass": ["FunctionDef"],
+    "@d\ndef f(): pass": ["FunctionDef"],
+    "def f(*, a=b): pass": ["FunctionDef"],
+    "async def f(a=b): pass": ["AsyncFunctionDef"],
+    "class C: pass": [],
+    "class C(B): pass": ["ClassDef"],
+    "class C(metaclass=M): pass": ["ClassDef"],
+    "@d\nclass C: pass": ["ClassDef"],
+    "def f():\n return": [],
+    "def f():\n return 1": [],
+    "def f():\n return x": ["Return"],
+    "def f():\n x: int": [],
+    "def f():\n nonlocal_ = 1\n def g():\n  nonlocal nonlocal_": [],
+    "for x in y:\n break": ["For"],
+    "for x in y:\n continue": ["For"],
+    "async def f():\n async for x in y: pass": ["AsyncFor"],
+    "async def f():\n async with x: pass": ["AsyncWith"],
+}
 if sys.version_info >= (3, 12):
     STATEMENTS["type X = int"] = []
 
@@ -58,7 +97,12 @@ def test_statements_that_can_raise_are_sites_and_others_are_not(source: str) -> 
 
 
 def test_the_table_of_statements_has_every_class() -> None:
-    seen = {type(node).__name__ for source in STATEMENTS for node in ast.walk(ast.parse(source)) if isinstance(node, ast.stmt)}
+    seen = {
+        type(node).__name__
+        for source in STATEMENTS
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.stmt)
+    }
     assert seen == {cls.__name__ for cls in ast.stmt.__subclasses__()}
 
 
@@ -96,8 +140,12 @@ def test_a_header_and_each_inner_statement_have_sites_of_their_own() -> None:
 def test_a_chain_of_elifs_is_one_header() -> None:
     found = sites("if a():\n    x()\nelif b():\n    y()\nelse:\n    if c():\n        z()\n")
     assert [(site.line, site.node) for site in sorted(found, key=lambda site: site.line)] == [
-        (1, "If"), (2, "Expr"), (4, "Expr"), (6, "If"), (7, "Expr"),
-    ]  # fmt: skip
+        (1, "If"),
+        (2, "Expr"),
+        (4, "Expr"),
+        (6, "If"),
+        (7, "Expr"),
+    ]
     assert innermost(found, 3).line == 1  # type: ignore[union-attr]
 
 
@@ -117,8 +165,12 @@ def test_qualified_names_are_those_of_the_functions() -> None:
     """
     names = {site.line: site.qualname for site in sites(source) if site.kind == "simple"}
     assert names == {
-        2: "", 4: "Outer", 7: "Outer.Inner.method", 9: "Outer.Inner.method.<locals>.local", 12: "f.<locals>.Local",
-    }  # fmt: skip
+        2: "",
+        4: "Outer",
+        7: "Outer.Inner.method",
+        9: "Outer.Inner.method.<locals>.local",
+        12: "f.<locals>.Local",
+    }
 
 
 def leaves(source: str) -> dict[int, tuple[str, ...]]:
@@ -154,9 +206,20 @@ def test_ways_to_leave_follow_the_blocks_around() -> None:
     """
     every = ("return", "continue", "break")
     assert leaves(source) == {
-        2: (), 4: ("continue", "break"), 6: (), 8: ("return",), 10: every, 12: every, 14: ("return",),
-        16: ("return",), 17: ("return",), 19: ("return",), 21: ("return",), 23: ("continue", "break"), 25: (),
-    }  # fmt: skip
+        2: (),
+        4: ("continue", "break"),
+        6: (),
+        8: ("return",),
+        10: every,
+        12: every,
+        14: ("return",),
+        16: ("return",),
+        17: ("return",),
+        19: ("return",),
+        21: ("return",),
+        23: ("continue", "break"),
+        25: (),
+    }
 
 
 def test_no_way_leads_out_of_a_handler_of_groups_but_out_of_a_loop_in_it() -> None:
@@ -171,7 +234,7 @@ def test_a_try_around_one_statement_asks_its_own_handlers_first() -> None:
     asked = []
     source = "try:\n    {}['k']\nexcept KeyError:\n    seen = True\n"
     namespace: dict[str, Any] = {}
-    with answering(lambda site, frame, exc: asked.append(site) or ()):
+    with answering(lambda site, _frame, _exc: asked.append(site) or ()):
         exec(compile_instrumented(source), namespace)
     assert namespace["seen"]
     assert asked == []
@@ -213,7 +276,10 @@ def test_a_retry_goes_to_the_line_where_evaluation_starts() -> None:
 
 
 def test_facts_about_the_statement() -> None:
-    found = {site.line: site for site in sites("def f():\n    return g()\ndef h():\n    x = yield y\n    z = lambda: (yield)\n")}
+    found = {
+        site.line: site
+        for site in sites("def f():\n    return g()\ndef h():\n    x = yield y\n    z = lambda: (yield)\n")
+    }
     assert (found[2].is_return, found[2].has_yield) == (True, False)
     assert (found[4].is_return, found[4].has_yield) == (False, True)
     assert not found[5].has_yield
@@ -253,15 +319,28 @@ def test_docstrings_and_future_imports_stay_first() -> None:
     source = "'module'\nfrom __future__ import annotations\nclass C:\n    'class'\n    x = f\n    def f(self):\n        'function'\n        g()\n"
     tree = instrument(source).tree
     compile(tree, "<first>", "exec")
-    assert [ast.get_docstring(node) for node in ast.walk(tree) if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))] == [
-        "module", "class", "function",
-    ]  # fmt: skip
+    assert [
+        ast.get_docstring(node)
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))
+    ] == [
+        "module",
+        "class",
+        "function",
+    ]
 
 
 BLOCKS = [
-    "for x in y:", "while x:", "with x:", "with x, y, z:", "if x:", "try:\n{i}    g()\n{i}except E as e:", "try:\n{i}    g()\n{i}finally:",
-    "try:", "match x:\n{i}  case 1:",
-]  # fmt: skip
+    "for x in y:",
+    "while x:",
+    "with x:",
+    "with x, y, z:",
+    "if x:",
+    "try:\n{i}    g()\n{i}except E as e:",
+    "try:\n{i}    g()\n{i}finally:",
+    "try:",
+    "match x:\n{i}  case 1:",
+]
 if sys.version_info[:2] != (3, 12):  # the compiler of 3.12.1 itself crashes on some of these
     BLOCKS.append("try:\n{i}    g()\n{i}except* E:")
 
@@ -273,7 +352,9 @@ def test_nothing_stops_compiling_however_deep_it_is_nested(blocks: list[str], in
     closing = []
     for depth, block in enumerate(blocks, 1):
         indent = "    " * depth
-        lines += [indent + line if number == 0 else line for number, line in enumerate(block.format(i=indent).split("\n"))]
+        lines += [
+            indent + line if number == 0 else line for number, line in enumerate(block.format(i=indent).split("\n"))
+        ]
         if block == "try:":
             closing.append(f"{indent}except E:\n{indent}    h()\n{indent}finally:\n{indent}    h()\n{indent}    h()")
     lines.append("    " * (len(blocks) + 1) + ("return g()" if in_function else "g()"))
