@@ -28,7 +28,7 @@ class Instance:
 
     ``python`` is the Python version that the pins were made for; ``portable`` says that they install on newer ones
     too. ``skip_only`` is what becomes of the target test when the failing statement is merely left out: ``pass``,
-    ``second_error`` or ``wrong_state``.
+    ``second_error`` or ``wrong_state``. ``pytest_options`` are for packages that are pytest plugins themselves.
     """
 
     id: str
@@ -42,6 +42,7 @@ class Instance:
     difficulty: str
     why: str
     skip_only: str
+    pytest_options: tuple[str, ...]
     requirements_buggy: tuple[str, ...]
     requirements_fixed: tuple[str, ...]
     error: ExpectedError
@@ -80,6 +81,7 @@ def load(folder: Path) -> Instance:
             difficulty=record["difficulty"],
             why=record["why"],
             skip_only=record["skip_only"],
+            pytest_options=tuple(record.get("pytest_options", ())),
             requirements_buggy=tuple(record["requirements_buggy"]),
             requirements_fixed=tuple(record["requirements_fixed"]),
             error=ExpectedError(**record["error"]),

@@ -86,7 +86,7 @@ def _run_plugin(instance: Instance, setting: Setting, environment: Environment, 
 def plugin_options(instance: Instance, setting: Setting) -> list[str]:
     """The options of the plugin for ``instance``."""
     agent = "runbook" if setting.agent == ORACLE else setting.agent
-    given = [f"--heal={agent}", *(f"--heal-source={root}" for root in instance.import_roots)]
+    given = [*instance.pytest_options, f"--heal={agent}", *(f"--heal-source={root}" for root in instance.import_roots)]
     if setting.agent == ORACLE:
         given.append(f"--heal-runbook={instance.runbook}")
     return given + [f"--{key.replace('_', '-')}={value}" for key, value in setting.options.items()]
