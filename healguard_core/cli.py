@@ -42,6 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SettingsError as error:
         print(error, file=sys.stderr)
         return WRONG
+    except BrokenPipeError:  # whoever read our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -194,8 +197,13 @@ def _program(words: argparse.Namespace) -> "Program":
 
 
 def _is_this_python(executable: str) -> bool:
+    """Whether ``executable`` is this interpreter in this environment (those of virtual environments are links)."""
+    import shutil
+
+    found = shutil.which(executable) or executable
     try:
-        return os.path.samefile(executable, sys.executable)
+        same_place = os.path.samefile(os.path.dirname(found) or os.curdir, os.path.dirname(sys.executable))
+        return same_place and os.path.samefile(found, sys.executable)
     except OSError:
         return False
 
@@ -226,11 +234,13 @@ def _run_elsewhere(words: argparse.Namespace, config: Config) -> int:
     return code
 
 
+# The bundle goes first, so that another version in that environment is not used instead. Once the package is imported
+# its modules are found through it, and the program's path is as it would be without us.
 _BOOTSTRAP = """\
 import sys
-sys.path.append(sys.argv[1])
-del sys.argv[1]
+sys.path.insert(0, sys.argv.pop(1))
 from healguard_core.execution.run import main
+del sys.path[0]
 main()
 """
 

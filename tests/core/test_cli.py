@@ -2,8 +2,10 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import venv
 
 import pytest
 
@@ -107,6 +109,13 @@ class TestRun:
         assert says in done.stderr
         assert "Traceback" not in done.stderr
 
+    def test_the_python_of_a_virtual_environment_is_another_one(self, project):
+        venv.create("venv", symlinks=os.name != "nt", with_pip=False)
+        (project / "program.py").write_text("import sys\nprint(sys.prefix)\n")
+        python = shutil.which("python", path=str(project / "venv" / ("Scripts" if os.name == "nt" else "bin")))
+        assert healguard("run", "--python", python, "program.py").stdout.strip() == str(project / "venv")
+        assert healguard("run", "--python", sys.executable, "program.py").stdout.strip() == sys.prefix
+
     @pytest.mark.pythons
     @pytest.mark.parametrize("python", other_pythons((3, 8), (3, 10)))
     def test_another_python(self, project, python):
@@ -151,6 +160,26 @@ class TestChecks:
         (project / "heals.yaml").write_text(HEALS.replace("do:", "doo:"))
         assert main(["runbook", "check", "heals.yaml"]) == 2
         assert capsys.readouterr().err.startswith("heals.yaml:4: HF402 unknown key 'doo'; did you mean 'do'?")
+
+    def test_instrument(self, project, capsys):
+        assert main(["instrument", "program.py"]) == 0
+        assert "x = d['Amount']" in capsys.readouterr().out
+        (project / "program.py").write_text("x = (")
+        assert main(["instrument", "program.py"]) == 2
+        assert "program.py:1: HF400 not Python" in capsys.readouterr().err
+
+    def test_output_that_nobody_reads_to_the_end(self, project):
+        (project / "program.py").write_text("x = 1\n" * 20_000)
+        with subprocess.Popen([sys.executable, "-m", "healguard_core.cli", "instrument", "program.py"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            process.stdout.read(10)
+            process.stdout.close()
+            assert process.stderr.read() == b""
+
+    def test_a_policy_needs_a_version_that_can_enforce_it(self):
+        done = healguard("run", "--policy", "sinks.yaml", "program.py")
+        assert done.returncode == 2
+        assert "HF411" in done.stderr or "sinks.yaml" in done.stderr
 
     def test_bundle(self, project, capsys):
         assert main(["bundle", "out.zip"]) == 0

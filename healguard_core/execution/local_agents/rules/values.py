@@ -219,9 +219,9 @@ class Evaluator:
     def _dict(self, node: ast.Dict) -> Any:
         keys = [UNKNOWN if key is None else self.value(key) for key in node.keys]  # None: `**other`
         values = [self.value(value) for value in node.values]
-        if any(value is UNKNOWN for value in keys + values):
+        if any(value is UNKNOWN for value in keys + values) or any(type(key) not in SCALARS for key in keys):
             return UNKNOWN
-        return {key: values[index] for index, key in enumerate(keys)} if all(type(key) in SCALARS for key in keys) else UNKNOWN
+        return {key: values[index] for index, key in enumerate(keys)}
 
     def _call(self, node: ast.Call) -> Any:
         if node.keywords or not self.is_pure_call(node):

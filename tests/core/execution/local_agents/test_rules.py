@@ -2,6 +2,7 @@
 
 import pytest
 
+from healguard_core.execution.guard import gate
 from healguard_core.execution.local_agents.rules.agent import RULES, RulesAgent, decide
 from healguard_core.execution.local_agents.rules.crash import SURE
 from healguard_core.execution.local_agents.rules.rule import folded, is_misspelling
@@ -31,6 +32,13 @@ def test_suggested_code_runs_in_the_crashed_frame(source):
     assert found is not None, reason
     names = healed(crash, found)
     assert found.resume == ("return" if "_eh_rtn" in names else "next" if crash.simple else "retry")
+
+
+@pytest.mark.parametrize("source", [pytest.param(case[1], id=case[0]) for case in SAFE + ALL])
+def test_the_gate_accepts_suggested_code(source):
+    found, reason = decide(crash_of(source), 0.0)
+    assert found is not None, reason
+    assert gate.check(found.code) == []
 
 
 @pytest.mark.parametrize("source", _named(RERAISED))
