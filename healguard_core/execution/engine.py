@@ -21,6 +21,7 @@ from healguard_core.execution.journal import Journal
 from healguard_core.execution.pause import context
 from healguard_core.execution.pause import resume as resuming
 from healguard_core.execution.pause.handled import Decider, Decision, thrown_in
+from healguard_core.execution.pause.redaction import Redactor
 from healguard_core.execution.pause.stack import StackFrame, outermost, repository_frames, source_segment
 from healguard_core.execution.pause.trial import Trial
 from healguard_core.execution.runbook import Runbook
@@ -125,6 +126,8 @@ class Engine:
         if self.agent is not None:
             self.agent.close()
         self._forget()
+        if self.journal.problem:
+            self.notice("journal", self.journal.problem, self.config.journal or "")
         self.journal.record(Stopped(exit_code=exit_code))
         self.journal.close()
 
@@ -343,7 +346,7 @@ class Engine:
                 file=code.co_filename,
                 function=crashed.function,
                 line=crashed.frame.f_lineno or crashed.site.line,
-                statement=source_segment(code.co_filename, crashed.site),
+                statement=Redactor(self.config.redact).source(source_segment(code.co_filename, crashed.site)),
                 why=why,
                 second_look=second_look,
                 thread="" if threading.current_thread() is threading.main_thread()

@@ -7,8 +7,8 @@ can collide with them. They are isolated from the program's mocks: every functio
 import builtins
 import sys
 import threading
-from types import FrameType, TracebackType
-from typing import Any, Callable, Optional
+from types import CodeType, FrameType, TracebackType
+from typing import Any, Callable, List, Optional, Type
 
 HEAL = "@heal"  # match expression of every statement's handler: called with the site's number
 LEAVE = "@leave"  # exception class that every region catches
@@ -30,19 +30,17 @@ class _Transfer(threading.local):
 
 
 _transfer = _Transfer()
-_slot = [None]  # type: list  # [Optional[Caught]]; a list so that filling it needs no module lookup
+_slot = [None]  # type: List[Optional[Caught]]  # a list, so that its content is found without a module lookup
 
 
 def heal(
-    site,  # type: int
-    _exc_info=sys.exc_info,
-    _getframe=sys._getframe,
-    _slot=_slot,
-    _name=HEAL,
-    _exception=Exception,
-    _isinstance=isinstance,
-):
-    # type: (...) -> Any
+    site: int,
+    _exc_info: Any = sys.exc_info,
+    _getframe: Any = sys._getframe,
+    _slot: List[Optional[Caught]] = _slot,
+    _exception: Type[BaseException] = Exception,
+    _isinstance: Any = isinstance,
+) -> Any:
     """Match expression of a statement's handler: ``Exception`` once healed, ``()`` to let the error go on.
 
     May raise: `Leave` to make the frame return, continue or break, or the exception that a heal asked for.
@@ -57,21 +55,18 @@ def heal(
     return caught(site, _getframe(1), exc)
 
 
-def leave(way, value=None, _transfer=_transfer):
-    # type: (int, Any, _Transfer) -> Leave
+def leave(way: int, value: Any = None, _transfer: _Transfer = _transfer) -> Leave:
     """Prepare a transfer of control and return the exception to raise for it."""
     _transfer.way = way
     _transfer.value = value
     return Leave()
 
 
-def _way(_transfer=_transfer):
-    # type: (_Transfer) -> int
+def _way(_transfer: _Transfer = _transfer) -> int:
     return _transfer.way
 
 
-def _value(_transfer=_transfer):
-    # type: (_Transfer) -> Any
+def _value(_transfer: _Transfer = _transfer) -> Any:
     value = _transfer.value
     _transfer.value = None
     return value
@@ -80,28 +75,24 @@ def _value(_transfer=_transfer):
 _NAMES = {HEAL: heal, LEAVE: Leave, WAY: _way, VALUE: _value}
 
 
-def install(caught):
-    # type: (Caught) -> None
+def install(caught: Caught) -> None:
     """Let ``caught`` decide about every error that reaches an instrumented statement."""
     for name, function in _NAMES.items():
         setattr(builtins, name, function)
     _slot[0] = caught
 
 
-def disable():
-    # type: () -> None
+def disable() -> None:
     """Decline everything from now on. The builtins stay, because instrumented code keeps using them."""
     _slot[0] = None
 
 
-def is_instrumented(code, _name=HEAL):
-    # type: (Any, str) -> bool
+def is_instrumented(code: CodeType, _name: str = HEAL) -> bool:
     """Whether ``code`` has statement handlers of ours."""
     return _name in code.co_names
 
 
-def seen_below(exc, frame, _name=HEAL):
-    # type: (BaseException, FrameType, str) -> bool
+def seen_below(exc: BaseException, frame: FrameType, _name: str = HEAL) -> bool:
     """Whether the error came up into ``frame`` straight from an instrumented frame that it called."""
     tb = exc.__traceback__  # type: Optional[TracebackType]
     tb = tb.tb_next if tb is not None else None

@@ -10,6 +10,7 @@ from healguard_core.execution.guard import gate
 from healguard_core.execution.journal import Journal
 from healguard_core.execution.pause import resume as resuming
 from healguard_core.execution.pause.frame import Ran
+from healguard_core.execution.pause.redaction import Redactor
 from healguard_core.execution.pause.stack import StackFrame
 from healguard_core.execution.pause.trial import Trial, rehearse
 from healguard_core.protocol import (
@@ -84,6 +85,7 @@ class Session:
         self._describe = describe
         self._context = None  # type: Optional[CrashContext]
         self._trial = trial
+        self._redact = Redactor(config.redact).text
         self._calls_left = max_calls
         self._deadline = None if config.timeout is None else _clock() + config.timeout
 
@@ -117,7 +119,7 @@ class Session:
         child = outcome is not None
         if outcome is None:
             ran = frame.paused.run(code, label=self._label(), echo=False)
-            outcome = _outcome_of(code, False, ran)
+            outcome = self._outcome(code, False, ran.stdout, ran.value_repr, ran.error)
         self._record(
             Probed(
                 crash=self.crash,
@@ -202,7 +204,7 @@ class Session:
                 verdict="unguarded" if not self._config.gate else "gated",
             )
         )
-        return _outcome_of(code, True, ran), resolution
+        return self._outcome(code, True, ran.stdout, ran.value_repr), resolution
 
     def _in_child(self, target: StackFrame, code: str, *, submit: bool) -> Tuple[Optional[ExecuteOutcome], str]:
         """Run ``code`` in a forked child: its outcome, or None and why it has to run in the live process."""
@@ -216,11 +218,11 @@ class Session:
             return None, rehearsal.unusable
         if rehearsal.effect and submit:
             # An external effect cannot be rehearsed; what it may touch is the guard's business, not the trial's.
-            return ExecuteOutcome(code, submit, rehearsal.stdout), "not rehearsed past " + rehearsal.effect
+            return self._outcome(code, submit, rehearsal.stdout), "not rehearsed past " + rehearsal.effect
         error = rehearsal.error
         if rehearsal.effect:
             error = "probes must not change anything outside the program: {} was denied".format(rehearsal.effect)
-        return ExecuteOutcome(code, submit, rehearsal.stdout, rehearsal.value_repr, error), ""
+        return self._outcome(code, submit, rehearsal.stdout, rehearsal.value_repr, error), ""
 
     def _spend(self, code: str, *, submit: bool) -> Optional[ExecuteOutcome]:
         if self.decided:
@@ -271,8 +273,15 @@ class Session:
     # ----------------------------------------------------------------- small things
 
     def _stumble(self, code: str, error: str, *, live: bool, began: float, stdout: str = "") -> ExecuteOutcome:
-        self._record(Stumbled(crash=self.crash, code=code, error=error, ms=_ms(began), live=live))
-        return ExecuteOutcome(code, True, stdout, error=error)
+        outcome = self._outcome(code, True, stdout, "", error)
+        self._record(Stumbled(crash=self.crash, code=code, error=outcome.error, ms=_ms(began), live=live))
+        return outcome
+
+    def _outcome(
+        self, code: str, submit: bool, stdout: str = "", value_repr: str = "", error: str = ""
+    ) -> ExecuteOutcome:
+        """What goes back to the agent, without secrets: it leaves the process."""
+        return ExecuteOutcome(code, submit, self._redact(stdout), self._redact(value_repr), self._redact(error))
 
     def _record(self, event: Event) -> None:
         event.unit = self._unit
@@ -290,10 +299,6 @@ def live_import(module: str, attribute: str) -> Optional[object]:
 
 def _ms(began: float) -> float:
     return round((_clock() - began) * 1000, 3)
-
-
-def _outcome_of(code: str, submit: bool, ran: Ran) -> ExecuteOutcome:
-    return ExecuteOutcome(code, submit, ran.stdout, ran.value_repr, ran.error)
 
 
 def _assigned_names(code: str) -> List[str]:

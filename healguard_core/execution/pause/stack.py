@@ -1,13 +1,13 @@
-"""The repository frames of a paused stack, from the crash outward. May import instrument.sites and hooks."""
+"""The repository frames of a paused stack, from the crash outward. May import frame, sources, instrument.sites and hooks."""
 
 import ast
-import linecache
 from types import CodeType, FrameType
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from healguard_core.execution import hooks
 from healguard_core.execution.instrument.sites import Site, innermost
 from healguard_core.execution.pause.frame import PausedFrame
+from healguard_core.execution.pause.sources import Span, lines_of, position, text_at
 
 SitesFor = Callable[[str], Sequence[Site]]
 
@@ -59,13 +59,8 @@ class StackFrame:
 
 def source_segment(filename: str, site: Site) -> str:
     """The exact source text that ``site`` spans, "" when the file's source cannot be had."""
-    lines = linecache.getlines(filename)[site.line - 1 : site.end_line]
-    if not lines:
-        return ""
-    encoded = [line.encode("utf-8", "surrogatepass") for line in lines]
-    encoded[-1] = encoded[-1][: site.end_column]
-    encoded[0] = encoded[0][site.column :]
-    return b"".join(encoded).decode("utf-8", "replace")
+    span = Span(site.line, site.column, site.end_line, site.end_column)
+    return text_at(lines_of(filename), span)
 
 
 def _dedented(segment: str, column: int) -> str:
@@ -74,18 +69,6 @@ def _dedented(segment: str, column: int) -> str:
         return first
     lines = [line[column:] if not line[:column].strip() else line for line in rest.split("\n")]
     return "\n".join([first] + lines)
-
-
-def position(frame: FrameType) -> Tuple[int, Optional[int]]:
-    """Line and column (UTF-8 bytes; None before Python 3.11 or where unknown) that ``frame`` is at."""
-    code = frame.f_code
-    positions = getattr(code, "co_positions", None)
-    if positions is not None and frame.f_lasti >= 0:
-        for index, entry in enumerate(positions()):
-            if index * 2 == frame.f_lasti:
-                line, _, column, _ = entry
-                return (line or frame.f_lineno or 0), column
-    return frame.f_lineno or 0, None
 
 
 def repository_frames(frame: FrameType, site: Site, sites_for: SitesFor) -> List[StackFrame]:
