@@ -41,6 +41,11 @@ class Attempt:
         """Whether anything was paused."""
         return any(isinstance(event, Crashed) for event in self.events)
 
+    @property
+    def on_record(self) -> bool:
+        """Whether there is anything to report: this attempt crashed, or one that it replaces cost something."""
+        return any(isinstance(event, Crashed) for event in (*self.earlier, *self.events))
+
     def verdict(self, failed_now: bool = False) -> str:
         """The category over everything so far; "" when it is pytest's own."""
         if not self.crashed or self.skipped:

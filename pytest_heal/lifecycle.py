@@ -7,11 +7,12 @@ import argparse
 import pytest
 
 from healguard_core.execution.engine import Engine
+from healguard_core.outcome import outcome
 from healguard_core.protocol import CrashContext, Crashed, Event, Noticed
 from pytest_heal import categories
 from pytest_heal.agents import Agents, is_worker
 from pytest_heal.attempt import ATTEMPT
-from pytest_heal.records import Record
+from pytest_heal.records import Record, kept_events, record_of
 from pytest_heal.settings import Settings, resolve
 from pytest_heal.timeouts import Timeouts
 
@@ -28,6 +29,7 @@ class Run:
         self.collected: list[Record] = []  # marks of crashes outside tests, not reported yet
         self.notices: list[Record] = []  # notices not reported yet
         self.exit_code: int | None = None
+        self._outside: list[Event] = []
         self.engine.on_context.append(self._show_context)
         self.engine.on_pause.append(self.timeouts.paused)
 
@@ -35,12 +37,33 @@ class Run:
         self.config.hook.pytest_heal_context(context=context, config=self.config)
 
     def take(self, unit: str) -> list[Event]:
-        """The new events of ``unit``. Notices, of any unit, are put aside for the run's own reports."""
-        events = [*self.engine.journal.take(unit), *(self.engine.journal.take("") if unit else ())]
+        """The new events of ``unit``, and those that happened outside every unit until now."""
+        self.look_outside()
+        events = [*self._outside, *self._without_notices(self.engine.journal.take(unit))]
+        self._outside = []
+        return events
+
+    def look_outside(self) -> None:
+        """Put aside what happened outside tests: notices for the reports, events for whoever takes next."""
+        self._outside += self._without_notices(self.engine.journal.take(""))
+
+    def _without_notices(self, events: list[Event]) -> list[Event]:
         for event in events:
             if isinstance(event, Noticed):
                 self.notices.append({"code": event.code, "message": event.message, "where": event.where})
         return [event for event in events if not isinstance(event, Noticed)]
+
+    def put_aside(self, nodeid: str, events: list[Event], passed: bool, completed: bool) -> Record:
+        """Keep the mark of crashes outside tests, at the import of ``nodeid``, until it can be reported; return it."""
+        category = outcome(events, passed, completed) or ""
+        mark = {
+            "category": category,
+            "accept": self.settings.accept,
+            "record": record_of(nodeid, category or ("passed" if passed else "failed"), events),
+            "events": kept_events(events),
+        }
+        self.collected.append(mark)
+        return mark
 
     def stop(self) -> None:
         """Undo `start`."""
@@ -55,7 +78,11 @@ def start(config: pytest.Config, given: argparse.Namespace) -> None:
     """Begin to instrument. Raises ``pytest.UsageError`` for wrong settings."""
     if RUN in config.stash:
         return
-    run = Run(config, resolve(config, given))
+    settings = resolve(config, given)
+    try:
+        run = Run(config, settings)
+    except ValueError as error:  # a source that does not exist
+        raise pytest.UsageError(f"--heal-source: {error}") from error
     run.engine.start()
     config.stash[RUN] = run
     config.add_cleanup(run.stop)

@@ -32,7 +32,7 @@ class Marking:
         if report.failed:
             attempt.failures.append(report)
         self._attach_session(report)
-        if not attempt.crashed:
+        if not attempt.on_record:
             return
         category = attempt.verdict()
         shown = attempt.failures[0] if attempt.failures else _called(attempt)

@@ -9,13 +9,12 @@ from collections.abc import Generator
 
 import pytest
 
-from healguard_core.outcome import outcome
 from healguard_core.protocol import Event, Healed, Refused, UnitEnded
 from pytest_heal import marks
+from pytest_heal.agents import is_worker
 from pytest_heal.attempt import ATTEMPT, Attempt
 from pytest_heal.lifecycle import Run, crashed
 from pytest_heal.marking import Marking
-from pytest_heal.records import kept_events, record_of
 
 LOOK_AGAIN = pytest.StashKey[Attempt]()  # the attempt that a second look replaces
 
@@ -50,22 +49,35 @@ class Phases:
     def _collected(self, collector: pytest.Collector, report: pytest.CollectReport, events: list[Event]) -> None:
         call = getattr(report, "call", None)
         error = call.excinfo.value if call is not None and call.excinfo is not None else None
-        category = outcome(events, report.passed, self._run.engine.completed(error)) or ""
         self._announce(events, None)
-        self._run.collected.append({
-            "category": category,
-            "accept": self._run.settings.accept,
-            "record": record_of(str(collector.nodeid), category or report.outcome, events),
-            "events": kept_events(events),
-        })
+        run = self._run
+        mark = run.put_aside(str(collector.nodeid), events, report.passed, run.engine.completed(error))
+        if report.failed:  # such reports reach the controller of pytest-xdist by themselves
+            run.collected.remove(mark)
+            report.heal_session = {"collected": [mark], "notices": []}  # type: ignore[attr-defined]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        self._run.exit_code = int(exitstatus)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Wrong marks end the run before the first test."""
         for item in items:
-            plan = marks.plan_of(item, self._run.settings)
-            if plan.agent:
-                self._run.agents.get(plan.agent, f"{item.nodeid}: @pytest.mark.heal(agent={plan.agent!r})")
+            try:
+                self._check_marks(item)
+            except pytest.UsageError as error:
+                if not is_worker(item.config):
+                    raise
+                # A worker's usage error would not reach the user; a failed collection does.
+                report = pytest.CollectReport(str(item.nodeid), "failed", str(error), None)
+                item.ihook.pytest_collectreport(report=report)
+                return
+
+    def _check_marks(self, item: pytest.Item) -> None:
+        plan = marks.plan_of(item, self._run.settings)
+        if plan.agent:
+            self._run.agents.get(plan.agent, f"{item.nodeid}: @pytest.mark.heal(agent={plan.agent!r})")
 
     # ----------------------------------------------------------------- phases
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_heal.categories import accepted, heal_of
-from pytest_heal.lifecycle import Run
+from pytest_heal.lifecycle import Run, crashed
 from pytest_heal.records import Record
 
 _now = time.time
@@ -84,8 +84,9 @@ class Results:
     def pytest_sessionfinish(self, exitstatus: int) -> None:
         """Write the run's files, also when the run was interrupted."""
         run = self._run
-        run.exit_code = int(exitstatus)
-        run.take("")
+        outside = run.take("")
+        if crashed(outside):  # in a conftest file, and nothing was collected afterwards
+            run.put_aside("", outside, passed=True, completed=True)
         self._merge(run.collected, run.notices)
         if run.engine.journal.problem:
             self.notices.append({"code": "journal", "message": run.engine.journal.problem, "where": ""})

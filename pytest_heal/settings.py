@@ -143,12 +143,14 @@ def _file(config: pytest.Config, given: argparse.Namespace, name: str) -> Path |
 
 
 def _source(config: pytest.Config, given: argparse.Namespace, text: str) -> str:
-    path = _resolved(config, given, "heal_source", text)
-    if path.exists():
-        return str(path)
-    if all(part.isidentifier() for part in text.split(".")):
-        return text
-    raise pytest.UsageError(f"--heal-source={text}: neither an existing path nor the name of a package")
+    """A path as an absolute one; a name as it is, unless the ini key ``pythonpath`` will make it importable."""
+    if not all(part.isidentifier() for part in text.split(".")):
+        return str(_resolved(config, given, "heal_source", text))
+    for folder in config.getini("pythonpath"):
+        for place in (folder.joinpath(*text.split(".")), folder.joinpath(*text.split(".")).with_suffix(".py")):
+            if place.exists():
+                return str(place)
+    return text
 
 
 def _entries(option: str, runbooks: list[Path], gate: bool) -> list[dict[str, Any]]:

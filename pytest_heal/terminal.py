@@ -33,7 +33,7 @@ class Terminal:
     # ----------------------------------------------------------------- header
 
     def pytest_report_header(self) -> list[str]:
-        self._run.take("")
+        self._run.look_outside()
         early = [notice for notice in self._run.notices if notice["code"] == "imported-early"]
         lines = setting_lines(self._run)
         if early:
@@ -101,7 +101,8 @@ class Terminal:
         refused = not_accepted(self._results.marks)
         reporter.write_sep("=", "heal summary", red=bool(refused), cyan=not refused)
         for mark, row in shown(self._results):
-            self._write_test(mark, row)
+            if row["crashes"]:
+                self._write_test(mark, row)
         for notice in self._results.notices[:_NOTICES]:
             where = place(notice["where"], self._root)
             reporter.write_line(f"note: {where}{': ' if where else ''}{_first(notice['message'])}")

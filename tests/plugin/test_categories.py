@@ -236,3 +236,70 @@ def test_crash_at_import_is_healed_for_the_module(shop: Project) -> None:
     assert {test["nodeid"]: test["outcome"] for test in result.report()["tests"]} == {
         "test_shop.py": "correct", "test_shop.py::test_a": "passed"}
     assert shop.heal("--heal-accept=correct").ret == 0
+
+
+AGENTS = """
+    class Scripted:
+        def __init__(self, name, *codes):
+            self.name, self.codes = name, codes
+
+        def respond(self, session):
+            for code in self.codes:
+                session.heal(code)
+
+        def close(self):
+            pass
+
+    def pytest_heal_agents(config):
+        return {
+            "evil": lambda options: Scripted("evil", "import os\\nos.remove('heals.yaml')"),
+            "regrets": lambda options: Scripted("regrets", "import os\\nos.remove('heals.yaml')", "amount = 21"),
+            "clumsy": lambda options: Scripted("clumsy", "amount = (lambda: 21)()"),
+            "stubborn": lambda options: Scripted("stubborn", "1 / 0", "1 / 0", "amount = 21"),
+        }
+
+    def pytest_heal_refused(event, item, config):
+        print("REFUSED", event.findings[0].severity, item.name)
+"""
+
+
+@pytest.mark.parametrize(("agent", "outcome", "ret"), [
+    ("evil", "unsafe", 1), ("regrets", "correct", 0), ("clumsy", "reraised", 1), ("stubborn", "correct", 0),
+])
+def test_refused_heals(shop: Project, agent: str, outcome: str, ret: int) -> None:
+    shop.write({"conftest.py": AGENTS})
+    result = shop.run(f"--heal={agent}", "--heal-report=report.json", "--heal-accept=proceed", "-k", "correct", "-s",
+                      "--junitxml=junit.xml")
+    assert (result.ret, result.by_name()) == (ret, {"test_correct": outcome})
+    assert ("REFUSED dangerous test_correct" in result.out) is (agent in ("evil", "regrets"))
+    blocked = [p.get("value") for p in result.junit().iter("property") if p.get("name") == "heal.blocked"]
+    assert blocked == ["1" if agent in ("evil", "regrets") else "0"]
+    assert (shop.folder / "heals.yaml").exists()
+
+
+@pytest.mark.parametrize("arguments", [("--heal-max-calls=2",), ("-o", "heal_max_calls=2")])
+def test_a_used_up_budget_reraises(shop: Project, arguments: tuple[str, ...]) -> None:
+    shop.write({"conftest.py": AGENTS})
+    result = shop.run("--heal=stubborn", "--heal-report=report.json", "-k", "correct", *arguments)
+    assert result.by_name() == {"test_correct": "reraised"}
+    assert "budget" in result.report()["tests"][0]["crashes"][0]["reason"]
+
+
+def test_an_agent_of_one_test_and_its_budget(shop: Project) -> None:
+    shop.write({"conftest.py": AGENTS, "test_shop.py": """
+        import pytest
+        from shop import orders
+
+        @pytest.mark.heal(agent="stubborn")
+        def test_patient():
+            assert orders.amount_of({}) == 42
+
+        @pytest.mark.heal(agent="stubborn", max_calls=2)
+        def test_limited():
+            assert orders.amount_of({}) == 42
+
+        def test_other():
+            assert orders.amount_of({}) == 42
+    """})
+    result = shop.run("--heal=evil", "--heal-report=report.json")
+    assert result.by_name() == {"test_patient": "correct", "test_limited": "reraised", "test_other": "unsafe"}

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import pytest_heal
+
 from .conftest import Project, Result
 
 SCHEMA = Path(pytest_heal.__file__).with_name("schema") / "report.schema.json"

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from typing import Any
 
 import pytest
 
@@ -20,9 +21,10 @@ def test_workers_give_what_one_process_gives(shop: Project) -> None:
     serial = shop.heal().report()
     spread = shop.heal("-n2").report()
 
-    def facts(report: dict) -> dict:  # type: ignore[type-arg]
-        return {test["nodeid"]: (test["outcome"], [(c["function"], c["line"], bool(c["heal"])) for c in test["crashes"]],
-                                 test["usage"]) for test in report["tests"]}
+    def facts(report: dict[str, Any]) -> dict[str, Any]:
+        return {test["nodeid"]: (test["outcome"], test["usage"], [
+            (crash["function"], crash["line"], bool(crash["heal"])) for crash in test["crashes"]
+        ]) for test in report["tests"]}
 
     assert facts(serial) == facts(spread)
     assert serial["totals"] == spread["totals"]
@@ -229,7 +231,7 @@ def test_subtests(shop: Project) -> None:
     """})
     result = shop.heal("-v", "--junitxml=junit.xml")
     tests = {test["nodeid"].rpartition("::")[2]: test for test in result.report()["tests"]}
-    assert {name: test["outcome"] for name, test in tests.items()} == {"test_healed": "correct", "test_failing": "proceed"}
+    assert result.by_name() == {"test_healed": "correct", "test_failing": "proceed"}
     assert [len(test["crashes"]) for test in tests.values()] == [1, 2]
 
 
@@ -294,6 +296,7 @@ def test_hooks(shop: Project) -> None:
 def test_interrupting_a_pause_ends_cleanly(shop: Project) -> None:
     shop.write({"conftest.py": """
         import time
+from typing import Any
 
         class Slow:
             name = "slow"
@@ -382,3 +385,24 @@ def test_without_plugin_autoload(shop: Project) -> None:
     result = shop.python("-m", "pytest", "-p", "heal", "--heal=runbook", "--heal-runbook=heals.yaml",
                          "--heal-report=report.json", env={"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})
     assert result.by_name() == ALL
+
+
+@pytest.mark.parametrize("source", ["shop", "shop.orders", "shop/orders.py", "./shop", "lib", "extra", "shop2"])
+def test_sources(shop: Project, source: str) -> None:
+    """Names, paths, and names that only `pythonpath` makes importable."""
+    shop.write({
+        "pytest.ini": "[pytest]\npythonpath = lib\n", "lib/extra/__init__.py": "def amount_of(o):\n    amount = o[0]\n",
+        "shop2.py": "", "heals.yaml": "version: 1\nheals:\n  - when: {error: LookupError}\n    do: amount = 21\n",
+        "test_shop.py": "import extra\nfrom shop import orders\n\ndef test_shop():\n    orders.amount_of({})\n\n"
+                        "def test_extra():\n    extra.amount_of([])\n",
+    })
+    outcomes = shop.heal(f"--heal-source={source}").by_name()
+    assert outcomes["test_shop"] == ("correct" if "shop" in source and "2" not in source else "failed")
+    assert outcomes["test_extra"] == ("correct" if source in ("extra", "lib") else "failed")
+
+
+def test_wrong_marks_in_workers_end_the_run(shop: Project) -> None:
+    shop.write({"test_shop.py": "import pytest\n\n@pytest.mark.heal(agnt=1)\ndef test_a():\n    pass\n"})
+    result = shop.heal("-n2")
+    assert result.ret not in (0, 5)
+    assert "does not know 'agnt'" in result.out + result.err

@@ -23,7 +23,8 @@ RULES = ("--heal=rules",)
     ((*RULES, "--heal-protocol=paper"), "--heal-protocol=paper is not available in this version"),
     ((*RULES, "--heal-max-calls=0"), "--heal-max-calls=0: this must be at least 1"),
     ((*RULES, "--heal-timeout=-1"), "must not be negative"),
-    ((*RULES, "--heal-source=no/such"), "neither an existing path nor the name of a package"),
+    ((*RULES, "--heal-source=no/such"), "--heal-source: source '.*no/such' does not exist"),
+    ((*RULES, "--heal-source=shoop"), "source 'shoop' is neither .* did you mean 'shop'"),
     ((*RULES, "--heal-runbook=absent.yaml"), r"--heal-runbook is wrong:\n.*absent.yaml.*HF400"),
     ((*RULES, "--heal-accept=some"), "invalid choice: 'some'"),
     ((*RULES, "--heal-second-look=maybe"), "invalid choice: 'maybe'"),
@@ -92,7 +93,7 @@ def test_recording_into_something_else_is_refused(shop: Project) -> None:
 
 @pytest.mark.parametrize("settings", [
     '[pytest]\nheal = "runbook"\nheal_runbook = ["heals.yaml"]\nheal_max_calls = 5\nheal_timeout = 60\n'
-    'heal_redact = false\nheal_accept = "correct"\nheal_source = ["shop"]\nheal_hypothesis = true\nheal_trial = "off"\n',
+    'heal_redact = false\nheal_accept = "correct"\nheal_source = ["shop"]\nheal_hypothesis = true\n',
     '[pytest]\nheal = "runbook"\nheal_runbook = ["heals.yaml"]\nheal_timeout = 1.5\nheal_accept = "correct"\n',
 ])
 def test_native_toml(shop: Project, settings: str) -> None:
