@@ -221,6 +221,7 @@ class Healed(Event):
     code: str = ""
     resume: str = "next"
     frame: int = 0
+    function: str = ""  # module.qualname of the healed frame
     wrote: List[str] = dataclasses.field(default_factory=list)
     verdict: str = "unguarded"
     by: str = ""  # agent name, or "runbook:ID"

@@ -10,7 +10,7 @@ import tempfile
 import threading
 import traceback
 from types import FrameType
-from typing import Any, Callable, Dict, List, Optional, Protocol, Sequence, Tuple
+from typing import Any, List, Optional, Protocol, Sequence, Tuple
 
 from healguard_core import __version__
 from healguard_core.execution import hooks
@@ -28,7 +28,6 @@ from healguard_core.execution.runbook import Runbook
 from healguard_core.execution.session import RESUMES, Plan, Resolution, Session, agent_error
 from healguard_core.execution.units import current_unit, set_unit
 from healguard_core.protocol import Config, CrashContext, Crashed, Left, Noticed, Started, Stopped
-
 
 CO_GENERATOR_KINDS = 0x20 | 0x80 | 0x200  # generator, coroutine, async generator
 HEADROOM = 400  # stack frames that a pause may need beyond the program's own recursion limit
@@ -393,7 +392,10 @@ class Engine:
         if self._unit.heals >= self.config.max_heals:
             session.reraise("budget: {} heals were applied in this test already".format(self._unit.heals))
             return
-        match = self._runbook.match(session.exception, session.frames)
+        notes = []  # type: List[str]
+        match = self._runbook.match(session.exception, session.frames, notes)
+        for note in notes:
+            self.notice("runbook-where", note)
         if match is not None:
             entry = match.entry
             session.by = "runbook:" + entry.id

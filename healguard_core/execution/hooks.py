@@ -7,7 +7,7 @@ can collide with them. They are isolated from the program's mocks: every functio
 import builtins
 import sys
 import threading
-from types import CodeType, FrameType, TracebackType
+from types import CodeType, FrameType
 from typing import Any, Callable, List, Optional, Type
 
 HEAL = "@heal"  # match expression of every statement's handler: called with the site's number

@@ -174,6 +174,8 @@ def is_dangerous_object(value: object) -> bool:
     module, name = _origin(value)
     if (module.lstrip("_"), name) in allowed_imports.DANGEROUS_MEMBERS:
         return True
+    if name.startswith("_path_"):  # posixpath takes some of its functions from posix
+        return False
     if module in _HARMLESS_ORIGINS or not allowed_imports.is_dangerous_origin(module):
         return False
     defines_it = isinstance(value, type) or type(value) in _FUNCTIONS

@@ -21,7 +21,9 @@ from typing import Any, Callable, NamedTuple, Optional
 
 _SETTLED = 2 * 10**9  # nanoseconds: coarser than the time stamps of every common file system
 
-_HEADER = struct.Struct("<4s4sIqQ8sBII")  # mark, interpreter, version, mtime, size, hash, settled, path, crc
+_HEADER = struct.Struct("<4s4sIqQ8sBI")  # mark, interpreter, version, mtime, size, hash, settled, path
+_SUM = struct.Struct("<I")  # of header and body
+_START = _HEADER.size + _SUM.size
 _MARK = b"heal"
 
 _open = open
@@ -90,7 +92,7 @@ class Cache:
         body = marshal.dumps(code)
         header = _HEADER.pack(
             _MARK, importlib.util.MAGIC_NUMBER, self._version, stamp.mtime, stamp.size, digest,
-            _time_ns() - stamp.mtime > _SETTLED, _crc32(os.fsencode(path)), _crc32(body),
+            _time_ns() - stamp.mtime > _SETTLED, _crc32(os.fsencode(path)),
         )
         name = self._name(path)
         temporary = "{}.{}-{}".format(name, _getpid(), _get_ident())
@@ -98,7 +100,7 @@ class Cache:
             _makedirs(self.directory, exist_ok=True)
             try:
                 with _open(temporary, "wb") as file:
-                    file.write(header + body)
+                    file.write(header + _SUM.pack(_crc32(body, _crc32(header))) + body)
                 _replace(temporary, name)
             except BaseException:
                 _discard(temporary)
@@ -119,19 +121,21 @@ class Cache:
 
     def _fields(self, content: bytes, path: str) -> Any:
         """Time, size, hash and whether the time can be believed; None when the entry is not for us."""
-        if len(content) < _HEADER.size:
+        if len(content) < _START:
             return None
-        mark, magic, version, mtime, size, digest, settled, path_sum, body_sum = _HEADER.unpack_from(content)
+        mark, magic, version, mtime, size, digest, settled, path_sum = _HEADER.unpack_from(content)
         if (mark, magic, version) != (_MARK, importlib.util.MAGIC_NUMBER, self._version):
             return None
-        if path_sum != _crc32(os.fsencode(path)) or body_sum != _crc32(memoryview(content)[_HEADER.size :]):
+        (total,) = _SUM.unpack_from(content, _HEADER.size)
+        view = memoryview(content)
+        if path_sum != _crc32(os.fsencode(path)) or total != _crc32(view[_START:], _crc32(view[: _HEADER.size])):
             return None
         return mtime, size, digest, bool(settled)
 
 
 def _unmarshal(content: bytes) -> Optional[CodeType]:
     try:
-        code = marshal.loads(memoryview(content)[_HEADER.size :])
+        code = marshal.loads(memoryview(content)[_START:])
     except (ValueError, EOFError, TypeError):
         return None  # written by another build of the same version: not readable, made anew
     return code if isinstance(code, CodeType) else None

@@ -135,7 +135,7 @@ def _ending(ends: handlers.Ends, cls: Optional[type], said: str, what: str) -> P
 
 def _through_with(frame: FrameType, block: lexical.Block, handler: Optional[layout.Handler], here: Names,
                   cls: Optional[type]) -> Passage:
-    item = block.node.items[block.index]
+    item = block.node.items[block.item]
     if handler is not None:
         owner, function = valuestack.exit_callable(frame, handler)
         return withs.exit_passage(owner, function, cls, through)

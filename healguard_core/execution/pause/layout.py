@@ -29,7 +29,7 @@ class Handler(NamedTuple):
 def exception_table(code: CodeType) -> List[TableEntry]:
     """The entries of ``code``'s exception table, in order; empty before Python 3.11."""
     raw = iter(getattr(code, "co_exceptiontable", b""))
-    entries = []
+    entries: List[TableEntry] = []
     while True:
         start = _number(raw)
         if start is None:

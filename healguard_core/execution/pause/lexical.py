@@ -29,7 +29,7 @@ class Block(NamedTuple):
 
     node: Any
     part: str  # "body", "handlers", "orelse"; "item" for with
-    index: int = 0  # which item of the with
+    item: int = 0  # which item of the with
 
 
 class Scope(NamedTuple):
@@ -83,7 +83,7 @@ def position_at(code: CodeType, offset: int, line: Optional[int]) -> Optional[Po
     """The source range of the instruction at byte ``offset``; only ``line`` where ranges are not recorded."""
     if layout.HAS_TABLES and offset >= 0:
         first, last, column, end = next(itertools.islice(code.co_positions(), offset // 2, None), (None,) * 4)
-        if None not in (first, last, column, end):
+        if first is not None and last is not None and column is not None and end is not None:
             return first, column, last, end
     return None if line is None else (line, -1, line, -1)
 
@@ -159,7 +159,9 @@ def _search(code: CodeType, tree: Optional[ast.Module]) -> Optional[Scope]:
 
 def first_line(node: Any) -> int:
     """The first line of a statement, decorators included."""
-    return min([node.lineno] + [decorator.lineno for decorator in getattr(node, "decorator_list", ())])
+    lines: List[int] = [decorator.lineno for decorator in getattr(node, "decorator_list", ())]
+    lines.append(node.lineno)
+    return min(lines)
 
 
 def source_lines(filename: str, scope: Dict[str, Any], _open: Any = open) -> List[str]:
@@ -208,7 +210,7 @@ def contains(node: Any, position: Position) -> bool:
     """Whether a node's source covers ``position``; by lines alone where columns are unknown."""
     line, column, end_line, end_column = position
     if column < 0:
-        return first_line(node) <= line <= node.end_lineno
+        return bool(first_line(node) <= line <= node.end_lineno)
     start = first_line(node)
     begins = (start, node.col_offset if start == node.lineno else 0)
     return begins <= (line, column) and (end_line, end_column) <= (node.end_lineno, node.end_col_offset)
@@ -230,6 +232,12 @@ def blocks_at(scope: Scope, position: Position, withs: Optional[int] = None) -> 
         statement = _descend(statement, local, found, withs)
     found.reverse()
     return found
+
+
+def blocks_around(scope: Scope, node: Any) -> Optional[List[Block]]:
+    """The blocks of ``scope`` around one of its own nodes."""
+    shift = scope.shift
+    return blocks_at(scope, (node.lineno + shift, node.col_offset, node.end_lineno + shift, node.end_col_offset))
 
 
 def _child(statements: List[Any], position: Position) -> Any:

@@ -16,6 +16,7 @@ UNKNOWN = object()
 
 _CO_OPTIMIZED = 0x1
 _PLAIN = (bool, int, float, str, bytes, type(None), tuple)
+_MODULE_ENTRIES: Any = vars(types.ModuleType)["__dict__"]
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType)
 
 
@@ -167,7 +168,7 @@ def attribute(value: Any, name: str) -> Any:
     if type(value) is Flying:
         return value.cls if name == "__class__" and value.cls is not None else UNKNOWN
     if type(value) is types.ModuleType or types.ModuleType in mro(type(value)):
-        return dict.get(types.ModuleType.__dict__["__dict__"].__get__(value), name, UNKNOWN)
+        return dict.get(_module_entries(value), name, UNKNOWN)
     if is_class(value):
         return _unbound(class_attribute(value, name))
     entry = class_attribute(type(value), name)
@@ -182,6 +183,10 @@ def attribute(value: Any, name: str) -> Any:
     if type(entry) is types.MemberDescriptorType:
         return _slot_value(entry, value)
     return _unbound(entry)
+
+
+def _module_entries(module: Any) -> Dict[str, Any]:
+    return _MODULE_ENTRIES.__get__(module)  # type: ignore[no-any-return]
 
 
 def _overrides(entry: Any) -> bool:

@@ -15,19 +15,38 @@ _set_limit_unchecked = ctypes.pythonapi.Py_SetRecursionLimit  # looked up here: 
 _this_thread = threading.get_ident
 
 
+class _Limit:
+    """The program's recursion limit while pauses have raised it; several threads may be paused at once."""
+
+    lock = threading.Lock()
+    pauses = 0
+    before = 0
+    raised = 0
+
+
 @contextmanager
 def head_room(frames: int = HEAD_ROOM) -> Iterator[None]:
-    """Let ``frames`` more Python frames run than the program may, for as long as it is paused."""
-    limit = _get_limit()
-    _set_limit(limit + frames)
+    """Let ``frames`` more Python frames run than the program may, for as long as it is paused. Nests."""
+    with _Limit.lock:
+        if not _Limit.pauses:
+            _Limit.before = _get_limit()
+            _Limit.raised = _Limit.before + frames
+            _set_limit(_Limit.raised)
+        _Limit.pauses += 1
     try:
         yield
     finally:
-        if _get_limit() == limit + frames:  # else the heal has set a limit of its own
-            try:
-                _set_limit(limit)
-            except RecursionError:  # the program stands at its limit: the checked way refuses to go back there
-                _set_limit_unchecked(ctypes.c_int(limit))
+        with _Limit.lock:
+            _Limit.pauses -= 1
+            if not _Limit.pauses and _get_limit() == _Limit.raised:  # else the heal has set a limit of its own
+                _restore(_Limit.before)
+
+
+def _restore(limit: int) -> None:
+    try:
+        _set_limit(limit)
+    except RecursionError:  # the program stands at its limit: the checked way refuses to go back there
+        _set_limit_unchecked(ctypes.c_int(limit))
 
 
 @contextmanager
@@ -59,6 +78,7 @@ class Captured:
         self._size = 0
         self._real: Any = None
         self._thread = 0
+        self._closed = False
 
     @property
     def text(self) -> str:
@@ -73,13 +93,20 @@ class Captured:
         return self
 
     def __exit__(self, *_exc: Any) -> None:
-        if sys.stdout is self:
-            sys.stdout = self._real
+        self._closed = True
+        if sys.stdout is self:  # else another thread is paused as well, and puts the real one back
+            real = self._real
+            while isinstance(real, Captured) and real._closed:
+                real = real._real
+            sys.stdout = real
+
+    def _passes_on(self) -> bool:
+        return self._closed or _this_thread() != self._thread
 
     def write(self, text: str) -> int:
         if not isinstance(text, str):
             raise TypeError("write() argument must be str, not {}".format(type(text).__name__))
-        if _this_thread() != self._thread:
+        if self._passes_on():
             return int(self._real.write(text) or 0)
         room = self._limit - (self._size if self._size < self._limit else self._limit)
         if room:
@@ -94,7 +121,7 @@ class Captured:
             self.write(line)
 
     def flush(self) -> None:
-        if self._real is not None and (self._echo or _this_thread() != self._thread):
+        if self._real is not None and (self._echo or self._passes_on()):
             self._real.flush()
 
     def __getattr__(self, name: str) -> Any:

@@ -12,8 +12,8 @@ from typing import Any, Callable, List, NamedTuple, Optional, Tuple, Union
 
 from healguard_core.execution import hooks
 from healguard_core.execution.instrument.sites import Site
-from healguard_core.execution.pause import slots
 from healguard_core.execution.pause import flow as flows
+from healguard_core.execution.pause import slots
 
 _TABLES = sys.version_info >= (3, 11)
 _FILLS = sys.version_info >= (3, 12)  # a jump binds unbound locals to None

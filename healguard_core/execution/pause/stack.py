@@ -1,4 +1,4 @@
-"""The repository frames of a paused stack, from the crash outward. May import frame, sources, instrument.sites and hooks."""
+"""The repository frames of a paused stack, from the crash outward. May import frame, sources, sites and hooks."""
 
 import ast
 from types import CodeType, FrameType

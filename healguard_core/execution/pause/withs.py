@@ -7,7 +7,7 @@ Python are read from their source; the rest is unsure. An object is never asked:
 import ast
 import builtins
 import types
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 from . import catchers, handlers, lexical, names
 from .handlers import Body, key_of
@@ -77,7 +77,7 @@ def _python_exit(owner: Any, base: type, function: Any, cls: Optional[type], thr
 
 def _parameters(code: types.CodeType, owner: Any, cls: Optional[type], changed: "frozenset[str]") -> Dict[str, Any]:
     own = code.co_varnames[:code.co_argcount]
-    values: list = [owner, UNKNOWN if cls is None else cls, Flying(cls), UNKNOWN]
+    values: List[Any] = [owner, UNKNOWN if cls is None else cls, Flying(cls), UNKNOWN]
     known = dict(zip(own, values))  # noqa: B905 - Python 3.8
     if len(own) < 4 and code.co_flags & 0x04:  # *args takes the three
         known[code.co_varnames[code.co_argcount + code.co_kwonlyargcount]] = tuple(values[len(own):])
@@ -100,10 +100,10 @@ class _Exit:
         returned = self._returned_exit(body)
         if None in answers and returned and inner is not None and answers == {None}:
             return inner
-        if any(end.way in ("same", "new", "again", "unsure") for end in ends) or None in answers:
-            if handlers.raises(ends):
-                return passes(None)
+        if any(end.way in ("again", "unsure") for end in ends) or None in answers:
             return unsure("{} decides as it runs".format(said))
+        if any(end.way in ("same", "new") for end in ends):  # sometimes another error, at least never none
+            return unsure("{} decides as it runs".format(said)) if True in answers else passes(None)
         if answers == {True}:
             return swallows("{} ends it".format(said))
         if answers == {False}:
@@ -353,8 +353,7 @@ def _generator_function(function: Any, cls: Optional[type]) -> Passage:
         if isinstance(node, ast.YieldFrom):
             return unsure("a context manager's generator delegates")
         if isinstance(node, ast.Yield):
-            at = (node.lineno + scope.shift, node.col_offset, node.end_lineno + scope.shift, node.end_col_offset)
-            around = lexical.blocks_at(scope, at)  # type: ignore[arg-type]
+            around = lexical.blocks_around(scope, node)
             if around is None or any(not _harmless(block) for block in around):
                 return unsure("a context manager has blocks around its yield")
     return passes(cls)
