@@ -69,3 +69,9 @@ def reason(report: Any) -> str:
     heals = "1 heal" if count == 1 else f"{count} heals"
     return (f"{heal['category'].upper()}: passed only after {heals}, which --heal-accept={heal['accept']} "
             "does not let pass")
+
+
+def not_accepted(marks: dict[str, dict[str, Any]]) -> list[str]:
+    """The tests of ours that do not count as passing."""
+    return [nodeid for nodeid, mark in marks.items()
+            if mark["category"] and not accepted(mark["category"], mark["accept"])]

@@ -26,7 +26,7 @@ class TestRecord:
         """The journal of the running attempt."""
         if not self.enabled:
             return []
-        from pytest_heal.lifecycle import events_so_far
+        from pytest_heal.run import events_so_far
 
         return events_so_far(self._item)
 

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from healguard_core import __version__
+from pytest_heal.categories import not_accepted
 from pytest_heal.records import Record, add_usage, applied
 
 if TYPE_CHECKING:
-    from pytest_heal.lifecycle import Run
+    from pytest_heal.run import Run
 
 SCHEMA = "pytest-heal/1"
 SCHEMA_FILE = Path(__file__).with_name("schema") / "report.schema.json"
@@ -27,8 +28,6 @@ def document(
     run: Run, tests: list[Record], marks: dict[str, Record], notices: list[Record], exit_status: int, started: float
 ) -> Record:
     """The report; see ``schema/report.schema.json``. ``started`` is seconds since the epoch."""
-    from pytest_heal.results import not_accepted
-
     settings = run.settings
     return {
         "schema": SCHEMA,

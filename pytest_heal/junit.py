@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 from _pytest.junitxml import xml_key
 
-from pytest_heal.categories import heal_of
+from pytest_heal.categories import heal_of, not_accepted
 from pytest_heal.counting import as_failed, passes_unaccepted
 from pytest_heal.jsonreport import totals
 from pytest_heal.records import Record
-from pytest_heal.results import Results, not_accepted
+from pytest_heal.results import Results
 from pytest_heal.settings import Settings
+from pytest_heal.wording import crash_line
 
 
 class JUnit:
@@ -77,7 +78,5 @@ def suite_properties(settings: Settings, results: Results) -> list[tuple[str, ob
 
 def text_of(mark: Record) -> str:
     """A test's record as lines of text."""
-    from pytest_heal.wording import crash_line
-
     lines = [f"heal.outcome: {mark['category']}"]
     return "\n".join(lines + [crash_line(crash) for crash in mark["record"]["crashes"]])

@@ -13,9 +13,9 @@ import pytest
 from healguard_core.protocol import Event, Healed, Refused
 from pytest_heal.attempt import Attempt
 from pytest_heal.categories import CATEGORIES, accepted
-from pytest_heal.lifecycle import Run
 from pytest_heal.marks import plan_of
 from pytest_heal.records import kept_events, plain, record_of, usage
+from pytest_heal.run import Run
 
 _WORDS = tuple(name.upper() + ": " for name in CATEGORIES)
 

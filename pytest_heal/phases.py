@@ -13,8 +13,9 @@ from healguard_core.protocol import Event, Healed, Refused, UnitEnded
 from pytest_heal import marks
 from pytest_heal.agents import is_worker
 from pytest_heal.attempt import ATTEMPT, Attempt
-from pytest_heal.lifecycle import Run, crashed
 from pytest_heal.marking import Marking
+from pytest_heal.records import crashed
+from pytest_heal.run import Run
 
 LOOK_AGAIN = pytest.StashKey[Attempt]()  # the attempt that a second look replaces
 

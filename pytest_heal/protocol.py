@@ -13,9 +13,9 @@ import pytest
 from _pytest.runner import call_and_report, show_test_item
 
 from pytest_heal.attempt import ATTEMPT
-from pytest_heal.lifecycle import Run
 from pytest_heal.marks import plan_of
 from pytest_heal.phases import LOOK_AGAIN
+from pytest_heal.run import Run
 
 _show: Any = show_test_item
 if "add_space" in inspect.signature(show_test_item).parameters:  # pytest 9.1 and newer

@@ -48,3 +48,8 @@ def add_usage(total: Record, more: Record) -> None:
     """Add one test's usage to the run's."""
     for key, amount in more.items():
         total[key] = total.get(key, 0) + amount
+
+
+def crashed(events: list[Event]) -> bool:
+    """Whether anything was paused."""
+    return any(isinstance(event, Crashed) for event in events)

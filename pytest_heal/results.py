@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from pytest_heal.categories import accepted, heal_of
-from pytest_heal.lifecycle import Run, crashed
-from pytest_heal.records import Record
+from pytest_heal.jsonreport import document, write_report
+from pytest_heal.records import Record, crashed
+from pytest_heal.run import Run
 
 _now = time.time
 _SUBTESTS = ("SubtestReport", "SubTestReport")  # of pytest 9 and of pytest-subtests
@@ -93,8 +94,6 @@ class Results:
         run.collected, run.notices = [], []
         settings = run.settings
         if settings.report is not None:
-            from pytest_heal.jsonreport import write_report
-
             write_report(settings.report, self.document(int(exitstatus)))
         if settings.html is not None:
             from pytest_heal.html import write_page
@@ -111,8 +110,6 @@ class Results:
 
     def document(self, exit_status: int) -> Record:
         """The whole report as JSON values."""
-        from pytest_heal.jsonreport import document
-
         return document(self._run, list(self.tests.values()), self.marks, self.notices, exit_status, self.started)
 
 
@@ -120,12 +117,6 @@ def shown(results: Results) -> list[tuple[Record, Record]]:
     """Every test or module that crashed: its mark and its row of the report."""
     rows = results.tests
     return [(mark, rows[nodeid] if nodeid in rows else mark["record"]) for nodeid, mark in results.marks.items()]
-
-
-def not_accepted(marks: dict[str, Record]) -> list[str]:
-    """The tests of ours that do not count as passing."""
-    return [nodeid for nodeid, mark in marks.items()
-            if mark["category"] and not accepted(mark["category"], mark["accept"])]
 
 
 def _no_usage() -> Record:

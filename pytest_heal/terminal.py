@@ -8,10 +8,10 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from pytest_heal.categories import CATEGORIES, accepted, heal_of
-from pytest_heal.lifecycle import Run, setting_lines
+from pytest_heal.categories import CATEGORIES, accepted, heal_of, not_accepted
 from pytest_heal.records import Record
-from pytest_heal.results import Results, not_accepted, shown
+from pytest_heal.results import Results, shown
+from pytest_heal.run import Run
 from pytest_heal.wording import crash_line, place, plural
 
 _NOTICES = 10  # more than that would bury the rest
@@ -35,7 +35,7 @@ class Terminal:
     def pytest_report_header(self) -> list[str]:
         self._run.look_outside()
         early = [notice for notice in self._run.notices if notice["code"] == "imported-early"]
-        lines = setting_lines(self._run)
+        lines = _setting_lines(self._run)
         if early:
             names = "; ".join(notice["message"] for notice in early)
             lines.append(f"heal: warning: {names}")
@@ -141,3 +141,17 @@ def _plain(report: Any) -> Any:
 
 def _first(text: str) -> str:
     return text.strip().splitlines()[-1] if text.strip() else ""
+
+
+def _setting_lines(run: Run) -> list[str]:
+    """What the header says."""
+    settings, core = run.settings, run.settings.core
+    parts = [f"agent {settings.agent}", f"accept {settings.accept}"]
+    if core.runbook:
+        parts.append(f"{len(core.runbook)} runbook entries")
+    if core.sources:
+        parts.append("source " + ", ".join(core.sources))
+    lines = ["heal: " + ", ".join(parts)]
+    if not settings.guarded:
+        lines.append("heal: UNGUARDED (--heal-guard=off): healing code runs without the HealCore gate")
+    return lines
