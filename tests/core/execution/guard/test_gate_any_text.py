@@ -2,7 +2,6 @@
 
 import ast
 import os
-import subprocess
 import sys
 
 import pytest
@@ -13,8 +12,10 @@ from healguard_core.execution.guard import healcore
 from healguard_core.execution.guard.gate import check, render
 from healguard_core.execution.guard.rules import RULES
 from healguard_core.protocol import Finding
+from tests.core.pythons import other_pythons, run
 
 from .heal_files import FOLDER, heal_files
+from .hostile import HOSTILE
 
 EXAMPLES = int(os.environ.get("HEALGUARD_GATE_EXAMPLES", "300"))
 PURPOSES = st.sampled_from(["heal", "probe", "expression"])
@@ -103,47 +104,6 @@ def test_any_tree(tree, purpose):
     answers(code, purpose)
 
 
-HOSTILE = {
-    "brackets": "(" * 9000 + ")" * 9000,
-    "brackets, balanced and legal for the tokenizer": "[" * 190 + "]" * 190,
-    "unary": "-" * 19000 + "1",
-    "not": "not " * 4900 + "1",
-    "attributes": "a" + ".b" * 9000,
-    "additions": "a" + "+a" * 9000,
-    "calls": "f" + "()" * 9000,
-    "subscripts": "a" + "[0]" * 6000,
-    "powers": "1" + "**1" * 6000,
-    "lambdas": "lambda:" * 2800 + "1",
-    "conditionals": "1 if 1 else " * 1600 + "1",
-    "elif": "if a:0\n" + "elif a:0\n" * 2100,
-    "f-strings": "f'{" * 100 + "1" + "}'" * 100,
-    "indentation": "".join(" " * i + "if 1:\n" for i in range(150)),
-    "digits": "9" * 19999,
-    "giant power": "9**9**9**9**9",
-    "many powers": "\n".join(["x = 3 ** 40000 * 3 ** 40000"] * 300),
-    "growing product": "x = " + " * ".join(["2 ** 60000"] * 300),
-    "nested repetition": "x = 'a' " + "* 1000 " * 80,
-    "too long": "x = 1\n" * 20000,
-    "long text": "x = '" + "a.b(c)" * 3000 + "'",
-    "many names": "\n".join(f"x{i} = y{i}" for i in range(1400)),
-    "many findings": "eval\n" * 3900,
-    "one long line of findings": "eval;" * 3900,
-    "unicode line of findings": "é;eval;" * 2500,
-    "nested loops": "".join(" " * i + "while x:\n" for i in range(60)) + " " * 60 + "x = 1",
-    "null": "x = 1\x00",
-    "surrogate": "x = '\ud800'",
-    "lone surrogate": "\ud800",
-    "form feed": "\x0c" * 5000,
-    "carriage returns": "\r" * 19000,
-    "open string": "'" * 19999,
-    "backslashes": "\\" * 19999,
-    "backslash lines": "\\\n" * 9999,
-    "cookie": "# -*- coding: no-such-encoding -*-\nx = 1",
-    "comments": "#" * 19999,
-    "empty": "",
-}
-
-
 @pytest.mark.parametrize("code", HOSTILE.values(), ids=HOSTILE.keys())
 def test_hostile_text_is_answered(code):
     answers(code)
@@ -179,21 +139,17 @@ def test_little_stack_left_is_answered():
     assert all(result in ([], ["HC101"], ["no call"]) for result in results)
 
 
-SMALL_STACK = """
-import sys, threading
-from healguard_core.execution.guard.gate import check
-from tests.core.execution.guard.test_gate_any_text import HOSTILE
-threading.stack_size(512 * 1024)
-codes = list(HOSTILE.values()) + ["a" + ".b" * n for n in (500, 1000, 1499)] + ["-" * n + "1" for n in (1000, 1499)]
-worker = threading.Thread(target=lambda: [check(code) for code in codes] and print("alive"))
-worker.start()
-worker.join()
-"""
+def survives_a_small_stack(python):
+    done = run(python, "-m", "tests.core.execution.guard.hostile", cwd=FOLDER.parents[2])
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "alive\n"
 
 
 def test_a_small_stack_is_not_overrun():
-    done = subprocess.run(
-        [sys.executable, "-c", SMALL_STACK], capture_output=True, text=True, check=False, cwd=FOLDER.parents[2]
-    )
-    assert done.stdout == "alive\n", done.stderr
-    assert done.returncode == 0
+    survives_a_small_stack(sys.executable)
+
+
+@pytest.mark.pythons
+@pytest.mark.parametrize("python", other_pythons((3, 8), (3, 14)))
+def test_a_small_stack_of_other_pythons_is_not_overrun(python):
+    survives_a_small_stack(python)
