@@ -316,7 +316,10 @@ def test_innermost_tells_statements_on_one_line_apart() -> None:
 
 
 def test_docstrings_and_future_imports_stay_first() -> None:
-    source = "'module'\nfrom __future__ import annotations\nclass C:\n    'class'\n    x = f\n    def f(self):\n        'function'\n        g()\n"
+    source = (
+        "'module'\nfrom __future__ import annotations\nclass C:\n    'class'\n    x = f\n"
+        "    def f(self):\n        'function'\n        g()\n"
+    )
     tree = instrument(source).tree
     compile(tree, "<first>", "exec")
     assert [
