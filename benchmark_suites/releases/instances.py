@@ -28,7 +28,8 @@ class Instance:
 
     ``python`` is the Python version that the pins were made for; ``portable`` says that they install on newer ones
     too. ``skip_only`` is what becomes of the target test when the failing statement is merely left out: ``pass``,
-    ``second_error`` or ``wrong_state``. ``pytest_options`` are for packages that are pytest plugins themselves.
+    ``second_error`` or ``wrong_state``. ``hits`` is how many crashes the reviewed heals answer in one run of it.
+    ``pytest_options`` are for packages that are pytest plugins themselves.
     """
 
     id: str
@@ -42,6 +43,7 @@ class Instance:
     difficulty: str
     why: str
     skip_only: str
+    hits: int
     pytest_options: tuple[str, ...]
     requirements_buggy: tuple[str, ...]
     requirements_fixed: tuple[str, ...]
@@ -81,6 +83,7 @@ def load(folder: Path) -> Instance:
             difficulty=record["difficulty"],
             why=record["why"],
             skip_only=record["skip_only"],
+            hits=record["hits"],
             pytest_options=tuple(record.get("pytest_options", ())),
             requirements_buggy=tuple(record["requirements_buggy"]),
             requirements_fixed=tuple(record["requirements_fixed"]),
