@@ -35,7 +35,7 @@ def real_bugs(results: Path) -> int:
     """Run the target tests of `BUGS` in the buggy releases with their reviewed heals; how many passed."""
     say(f"Real bugs of released packages, each in an environment of its own: {len(BUGS)}")
     pytest("--pyargs", "benchmark_suites", "--suite=releases", "--instances=" + ",".join(BUGS),
-           f"--heal-results={results}")
+           f"--heal-results={results}", cwd=results)
     found = Results(results, "releases", "oracle").read()
     for bug in BUGS:
         for crash in found[bug].crashes if bug in found else ():
@@ -54,7 +54,7 @@ def example(report: Path) -> dict[str, int]:
     return dict(collections.Counter(test["outcome"] for test in record["tests"]))
 
 
-def pytest(*arguments: str, cwd: Path | None = None) -> int:
+def pytest(*arguments: str, cwd: Path) -> int:
     """Run pytest with ``arguments`` as a user would, and show it; its exit code."""
     command: Sequence[str] = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
     print("$ pytest " + " ".join(arguments), flush=True)
