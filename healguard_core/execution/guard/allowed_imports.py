@@ -254,8 +254,8 @@ PRIVATE_STDLIB = _names(
 """The same with a leading underscore: never for a heal. A program's own `_compat` is judged like any package."""
 
 DANGEROUS_ATTRIBUTES = _names(
-    "os sys builtins subprocess shutil importlib ctypes posix pty runpy marshal posixpath ntpath"
-    " genericpath multiprocessing codeop pkgutil zipimport faulthandler tracemalloc cffi __builtins__"
+    "os sys builtins bltns subprocess shutil importlib ctypes posix pty runpy marshal posixpath ntpath atexit"
+    " copyreg genericpath multiprocessing codeop pkgutil zipimport faulthandler tracemalloc cffi __builtins__"
 )
 """Modules that must not be read as an attribute of anything: `json.codecs.builtins`, `path.os`, `self._os`."""
 

@@ -175,8 +175,8 @@ DANGEROUS_PRIVATE = _words(
     "_getframe _getframemodulename _current_frames _current_exceptions _exit _io _thread _posixsubprocess _imp"
     " _module _bootstrap _bootstrap_external _frozen_importlib _frozen_importlib_external _winapi _socket _ssl"
     " _signal _pickle _ctypes _multiprocessing _asyncio _testcapi _testinternalcapi _xxsubinterpreters _interpreters"
-    " _overlapped _locale _flavour _varname_from_oparg _co_code_adaptive _evaluate _execvpe _spawnvef _xoptions"
-    " _clear_type_cache"
+    " _overlapped _builtin_open bltn_open _locale _flavour _varname_from_oparg _co_code_adaptive _evaluate _execvpe"
+    " _spawnvef _xoptions _clear_type_cache"
 )
 
 MACHINERY = _words(

@@ -28,7 +28,7 @@ def attribute_problem(name: str) -> Optional[Problem]:
         return "HC110", DANGEROUS, "`.{}` reaches the interpreter".format(name), ""
     if name in healcore.REFLECTION:
         return "HC110", DANGEROUS, "`.{}` reads attributes by text, makes classes or hands out frames".format(name), ""
-    if name in healcore.EFFECT_METHODS:
+    if name in healcore.EFFECT_METHODS or name.lstrip("_") in healcore.EFFECT_FUNCTIONS:
         return "HC115", DANGEROUS, "`.{}` acts on files, processes, the network or imports".format(name), ""
     if name.startswith("__") and not is_dunder(name):
         return "HC112", UNSUPPORTED, "`.{}` is private to a class body, which a heal is not".format(name), ""
@@ -109,14 +109,13 @@ def _frame_module_problem(scope: Scope, node: ast.Attribute, stored: bool) -> Op
         if base.attr == "environ" and path not in frame_modules.ENVIRON_METHODS:
             return "HC133", DANGEROUS, "`os.environ.{}` changes the environment".format(path), ""
         return None
-    if not isinstance(base, ast.Name):
-        return None
-    allowed = frame_modules.FRAME_MODULES.get(base.id)
-    if allowed is not None and (stored or path not in allowed):
-        return "HC133", DANGEROUS, "`{}.{}` is a system operation".format(base.id, path), ""
-    if path in frame_modules.FRAME_DENIED.get(base.id, ()) and not scope.module_of(base):
-        severity = UNSUPPORTED if base.id in frame_modules.SOFTLY_DENIED else DANGEROUS
-        return "HC133", severity, "`{}.{}` is not for a heal".format(base.id, path), ""
+    module = base.id if isinstance(base, ast.Name) else base.attr.strip("_") if isinstance(base, ast.Attribute) else ""
+    allowed = frame_modules.FRAME_MODULES.get(module)
+    if allowed is not None and (stored or path not in allowed) and module not in scope.members:
+        return "HC133", DANGEROUS, "`{}.{}` is a system operation".format(module, path), ""
+    if path in frame_modules.FRAME_DENIED.get(module, ()) and not stored and not scope.module_of(base):
+        severity = UNSUPPORTED if module in frame_modules.SOFTLY_DENIED else DANGEROUS
+        return "HC133", severity, "`{}.{}` is not for a heal".format(module, path), ""
     return None
 
 

@@ -1,4 +1,4 @@
-# refused: HC122 dangerous, HC133 dangerous
+# refused: HC122 dangerous
 # dataclasses leads to sys
 from dataclasses import sys
 sys.exit()

@@ -1,3 +1,3 @@
-# refused: HC114 dangerous
+# refused: HC114 dangerous, HC133 dangerous
 # os behind os.path
 os.path.os.remove(path)

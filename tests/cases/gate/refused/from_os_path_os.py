@@ -1,4 +1,4 @@
-# refused: HC122 dangerous, HC133 dangerous
+# refused: HC122 dangerous
 # the module behind the path functions
 from os.path import os
 os.remove(path)

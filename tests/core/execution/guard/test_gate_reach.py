@@ -8,7 +8,8 @@ import types
 import pytest
 
 from healguard_core.execution.guard import allowed_imports, names
-from healguard_core.execution.guard.imports import is_dangerous_object
+from healguard_core.execution.guard.gate import check
+from healguard_core.execution.guard.imports import _origin, is_dangerous_object
 
 DEPTH = 4
 MODULE_TYPE = types.ModuleType
@@ -119,3 +120,26 @@ def test_every_listed_name_exists_somewhere():
     }  # fmt: skip
     missing = [f"{module}.{name}" for module, name in pairs() if not hasattr(importlib.import_module(module), name)]
     assert [name for name in missing if name not in newer_or_older] == []
+
+
+LEFT_TO_THE_LIVE_CHECK = {"inspect", "_codecs.lookup", "posix.urandom", "string.Formatter", "types.coroutine"}
+LEFT_TO_THE_LIVE_CHECK |= {"typing.ForwardRef", "typing.NamedTuple", "warnings.catch_warnings", "_io.TextIOWrapper"}
+
+
+@pytest.mark.parametrize("start", ["json", "re", "logging", "enum", "dataclasses", "typing", "random", "pathlib"])
+def test_modules_of_the_frame_do_not_lead_to_the_system(start):
+    """Chains of attributes that the gate accepts, from a module that a program is likely to have in its frames."""
+    seen, level = set(), [(start, importlib.import_module(start))]
+    while level:
+        path, module = level.pop()
+        if id(module) in seen or path.count(".") > 3:
+            continue
+        seen.add(id(module))
+        for name in dir(module):
+            inner = f"{path}.{name}"
+            value = getattr(module, name)
+            if isinstance(value, MODULE_TYPE) and not check(f"x = {inner}.y"):
+                level.append((inner, value))
+            elif is_dangerous_object(value) and not check(f"x = {inner}(y)"):
+                origin = "{}.{}".format(*_origin(value))
+                assert {origin, origin.partition(".")[0]} & LEFT_TO_THE_LIVE_CHECK, inner

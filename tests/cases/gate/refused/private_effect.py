@@ -1,0 +1,3 @@
+# refused: HC115 dangerous
+# the same with an underscore
+tools._makedirs(path)
