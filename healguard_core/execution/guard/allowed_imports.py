@@ -255,7 +255,8 @@ PRIVATE_STDLIB = _names(
 
 DANGEROUS_ATTRIBUTES = _names(
     "os sys builtins bltns subprocess shutil importlib ctypes posix pty runpy marshal posixpath ntpath atexit"
-    " copyreg genericpath multiprocessing codeop pkgutil zipimport faulthandler tracemalloc cffi __builtins__"
+    " copyreg threading asyncio genericpath multiprocessing codeop pkgutil zipimport faulthandler tracemalloc cffi"
+    " __builtins__"
 )
 """Modules that must not be read as an attribute of anything: `json.codecs.builtins`, `path.os`, `self._os`."""
 
