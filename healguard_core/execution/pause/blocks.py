@@ -126,8 +126,8 @@ def _ending(ends: handlers.Ends, cls: Optional[type], said: str, what: str) -> P
         return swallows(said)
     if not handlers.raises(ends):
         return unsure("{} only sometimes lets it go on".format(what))
-    classes = {cls if end.way == "same" else end.cls for end in ends}
-    return passes(classes.pop() if len(classes) == 1 else None)
+    classes = [cls if end.way == "same" else end.cls for end in ends]
+    return passes(classes[0] if all(one is classes[0] for one in classes) else None)
 
 
 # --------------------------------------------------------------------------- with

@@ -72,8 +72,7 @@ def crossing(callee: FrameType, caller: FrameType, cls: Optional[type]) -> Passa
 
 
 def _is_sensitive(cls: type) -> bool:
-    order = names.mro(cls)
-    return any(base in order for base in _SENSITIVE)
+    return any(names.derives(cls, base) for base in _SENSITIVE)
 
 
 def _ordinary(callee: FrameType, caller: FrameType, cls: Optional[type]) -> Passage:
@@ -84,7 +83,7 @@ def _ordinary(callee: FrameType, caller: FrameType, cls: Optional[type]) -> Pass
 
 
 def _is_dead(value: Any) -> bool:
-    if weakref.ReferenceType not in names.mro(type(value)):
+    if not names.derives(type(value), weakref.ReferenceType):
         return False
     return weakref.ReferenceType.__call__(value) is None
 

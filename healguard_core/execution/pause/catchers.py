@@ -35,7 +35,7 @@ healguard_core.execution.__main__:main healguard_core.execution.run:main
 """
 
 _OPEN = """
-pluggy._callers:_multicall pluggy.callers:_multicall pluggy._hooks:HookCaller.__call__
+pluggy._callers:_multicall pluggy._execution:_multicall pluggy.callers:_multicall
 _pytest.fixtures:pytest_fixture_setup
 runpy:run_path runpy:run_module runpy:_run_code runpy:_run_module_code runpy:_run_module_as_main
 importlib._bootstrap:_find_and_load importlib._bootstrap:_find_and_load_unlocked importlib._bootstrap:_load_unlocked

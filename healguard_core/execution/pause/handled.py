@@ -46,6 +46,7 @@ class Decider:
             self.counters["failures"] += 1
             decision = Decision(UNDECIDED, "the decision failed: {}".format(_place_of(failure)), "")
         self.counters[decision.answer] += 1
+        self.counters.update(lexical.counters)
         return decision
 
     def _walk(self, cls: Optional[type], start: FrameType) -> Decision:
@@ -141,7 +142,7 @@ def _module(frame: FrameType) -> str:
 def _test_name(frame: FrameType) -> str:
     item = names.local_value(frame, "pyfuncitem")
     name = names.attribute(item, "name") if item is not names.UNKNOWN else names.UNKNOWN
-    return name if type(name) is str else "the outcome in {}".format(frame.f_code.co_name)
+    return name if type(name) is str else frame.f_code.co_name
 
 
 def _named(frame: FrameType) -> str:

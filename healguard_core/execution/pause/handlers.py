@@ -19,6 +19,16 @@ class End(NamedTuple):
     cls: Optional[type] = None  # way new: the class raised, if known
     value: Optional[bool] = None  # way return: whether the value is true, if known
 
+    def __eq__(self, other: object) -> bool:
+        """By the identity of the class: a metaclass may redefine equality."""
+        return isinstance(other, End) and (self.way, id(self.cls), self.value) == (other.way, id(other.cls), other.value)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((self.way, id(self.cls), self.value))
+
 
 NEXT, BREAK, CONTINUE, SAME, UNSURE = End("next"), End("break"), End("continue"), End("same"), End("unsure")
 AGAIN = End("again")  # what a handler inside the body raises again when something else fails there

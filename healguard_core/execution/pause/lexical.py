@@ -49,6 +49,9 @@ class Place(NamedTuple):
     withs: List[layout.Handler]  # the handlers of the with blocks, in the same order as in `blocks`
 
 
+counters = {"places_known": 0, "places_read": 0}
+"""How often `place` answered from memory, and how often it had to read."""
+
 _places: Dict[Tuple[int, int], Place] = {}
 _scopes: Dict[int, Tuple[CodeType, Optional[Scope]]] = {}
 
@@ -57,10 +60,13 @@ def place(frame: FrameType) -> Place:
     """Where the frame's current instruction is. Remembered by code object and offset."""
     key = (id(frame.f_code), frame.f_lasti)
     known = _places.get(key)
-    if known is None:
-        if len(_places) > _MAX_MEMO:
-            _places.clear()
-        known = _places[key] = _find(frame)
+    if known is not None:
+        counters["places_known"] += 1
+        return known
+    counters["places_read"] += 1
+    if len(_places) > _MAX_MEMO:
+        _places.clear()
+    known = _places[key] = _find(frame)
     return known
 
 

@@ -126,12 +126,12 @@ def mro(cls: type) -> Tuple[type, ...]:
 
 def is_class(value: Any) -> bool:
     """Whether ``value`` really is a class; its ``__class__`` is not asked."""
-    return type in type.__dict__["__mro__"].__get__(type(value))
+    return derives(type(value), type)
 
 
 def derives(cls: type, base: type) -> bool:
     """Whether ``except base`` catches an exception of class ``cls``: what the interpreter does, on the order alone."""
-    return base in mro(cls)
+    return any(one is base for one in mro(cls))  # by identity: a metaclass may redefine equality
 
 
 def class_attribute(cls: type, name: str) -> Any:
@@ -157,7 +157,7 @@ def instance_entries(value: Any) -> Dict[str, Any]:
         slot = type.__dict__["__dict__"].__get__(base).get("__dict__")
         if type(slot) is types.GetSetDescriptorType:
             entries = slot.__get__(value)
-            return entries if dict in mro(type(entries)) else {}
+            return entries if derives(type(entries), dict) else {}
     return {}
 
 
@@ -167,7 +167,7 @@ def attribute(value: Any, name: str) -> Any:
         return UNKNOWN
     if type(value) is Flying:
         return value.cls if name == "__class__" and value.cls is not None else UNKNOWN
-    if type(value) is types.ModuleType or types.ModuleType in mro(type(value)):
+    if derives(type(value), types.ModuleType):
         return dict.get(_module_entries(value), name, UNKNOWN)
     if is_class(value):
         return _unbound(class_attribute(value, name))
@@ -341,7 +341,7 @@ def _matches_one(cls: Optional[type], base: Any) -> Optional[bool]:
     if base is UNKNOWN or not is_class(base) or not derives(base, BaseException):
         return None
     if cls is None:
-        return True if base in (BaseException, Exception) else None
+        return True if base is BaseException or base is Exception else None
     return derives(cls, base)
 
 

@@ -66,7 +66,7 @@ def _current_task() -> Any:
 
 def _coroutine(task: Any) -> Any:
     tasks = sys.modules["asyncio.tasks"]
-    return tasks.Task.get_coro(task) if tasks.Task in names.mro(type(task)) else None
+    return tasks.Task.get_coro(task) if names.derives(type(task), tasks.Task) else None
 
 
 def _frame_of(coroutine: Any) -> Optional[FrameType]:
@@ -94,7 +94,7 @@ def _waiter(task: Any) -> Any:
     if type(callback) is FunctionType:
         return _gathering(callback)
     owner = getattr(callback, "__self__", None) if type(callback).__module__ in ("builtins", "_asyncio") else None
-    return owner if tasks.Task in names.mro(type(owner)) else None
+    return owner if names.derives(type(owner), tasks.Task) else None
 
 
 def _gathering(callback: Any) -> Any:
@@ -111,7 +111,7 @@ def _gathering(callback: Any) -> Any:
     if type(callbacks) is not list or len(callbacks) != 1:
         return None
     owner = getattr(callbacks[0][0], "__self__", None)
-    return owner if sys.modules["asyncio.tasks"].Task in names.mro(type(owner)) else None
+    return owner if names.derives(type(owner), sys.modules["asyncio.tasks"].Task) else None
 
 
 def _through_chain(coroutine: Any, cls: Optional[type], through: Through) -> Passage:

@@ -136,10 +136,13 @@ class _Exit:
         return manager_passage(target, self._cls, self._through, self._depth + 1)
 
     def _inherited(self, name: str) -> Passage:
-        order = names.mro(type(self._owner))
-        for base in order[order.index(self._base) + 1:] if self._base in order else ():
+        passed = False
+        for base in names.mro(type(self._owner)):
+            if base is self._base:
+                passed = True
+                continue
             entry = type.__dict__["__dict__"].__get__(base).get(name, UNKNOWN)
-            if entry is UNKNOWN:
+            if entry is UNKNOWN or not passed:
                 continue
             rule = TABLE.get(key_of(base))
             if rule is not None:

@@ -62,19 +62,19 @@ def drive(main):
 _count = itertools.count()
 
 
-def load(text, **scope):
-    """A module's namespace from source text that can be found again."""
+def load(text, tree=None, **scope):
+    """A module's namespace from source text that can be found again, or from a tree that was made of it."""
     filename = f"<program {next(_count)}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
     scope["__name__"] = "program"
-    exec(compile(text, filename, "exec", dont_inherit=True), scope)
+    exec(compile(text if tree is None else tree, filename, "exec", dont_inherit=True), scope)
     return scope
 
 
-def measure(text):
+def measure(text, **given):
     """``(decision, reached, boom)`` of a program's first exception."""
     boom = Boom(handled.Decider(boundaries=[__name__ + ":drive"]))
-    scope = load(text, boom=boom.function())
+    scope = load(text, boom=boom.function(), **given)
     outcome = drive(scope["main"])
     assert boom.decisions, f"the program did not raise: {outcome!r}"
     return boom.decisions[0], is_or_led_to(outcome, boom.raised[0]), boom
