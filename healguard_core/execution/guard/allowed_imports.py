@@ -218,10 +218,10 @@ DANGEROUS_MODULE_PATHS = _names(
 )
 
 STDLIB = _names(
-    "abc aifc antigravity argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb binascii binhex"
-    " bisect builtins bz2 cProfile calendar cgi cgitb chunk cmath cmd code codecs codeop collections colorsys"
-    " compileall compression concurrent configparser contextlib contextvars copy copyreg crypt csv ctypes curses"
-    " dataclasses datetime dbm decimal difflib dis distutils doctest email encodings ensurepip enum errno"
+    "abc aifc annotationlib antigravity argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb"
+    " binascii binhex bisect builtins bz2 cProfile calendar cgi cgitb chunk cmath cmd code codecs codeop collections"
+    " colorsys compileall compression concurrent configparser contextlib contextvars copy copyreg crypt csv ctypes"
+    " curses dataclasses datetime dbm decimal difflib dis distutils doctest email encodings ensurepip enum errno"
     " faulthandler fcntl filecmp fileinput fnmatch formatter fractions ftplib functools gc genericpath getopt getpass"
     " gettext glob graphlib grp gzip hashlib heapq hmac html http idlelib imaplib imghdr imp importlib inspect io"
     " ipaddress itertools json keyword lib2to3 linecache locale logging lzma mailbox mailcap marshal math mimetypes"
