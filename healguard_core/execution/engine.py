@@ -10,7 +10,7 @@ import tempfile
 import threading
 import traceback
 from types import FrameType
-from typing import Any, List, Optional, Protocol, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Protocol, Sequence, Tuple
 
 from healguard_core import __version__
 from healguard_core.execution import hooks
@@ -53,23 +53,23 @@ class _Unit:
     def __init__(self, name: str) -> None:
         self.name = name
         self.enabled = True
-        self.expected = ()  # type: Tuple[type, ...]
-        self.agent = None  # type: Optional[Agent]
-        self.max_calls = None  # type: Optional[int]
-        self.armed = []  # type: List[Left]
+        self.expected: Tuple[type, ...] = ()
+        self.agent: Optional[Agent] = None
+        self.max_calls: Optional[int] = None
+        self.armed: List[Left] = []
         self.repeatable = False
-        self.occurrences = {}  # type: Dict[Tuple[str, int, str], int]
-        self.left = {}  # type: Dict[int, Tuple[Left, int]]  # by id of the exception, with the id of its traceback
+        self.occurrences: Dict[Tuple[str, int, str], int] = {}
+        self.left: Dict[int, Tuple[Left, int]] = {}  # by id of the exception, with the id of its traceback
         self.heals = 0
         self.crashes = 0
         self.unhealed_after_heal = False
-        self.target = None  # type: Optional[FrameType]
+        self.target: Optional[FrameType] = None
 
 
 class _Local(threading.local):
     def __init__(self) -> None:
         self.busy = False
-        self.plans = []  # type: List[Tuple[BaseException, Plan, Session]]
+        self.plans: List[Tuple[BaseException, Plan, Session]] = []
 
 
 class Engine:
@@ -83,18 +83,18 @@ class Engine:
         self.config = config
         self.agent = agent
         self.journal = Journal(config.journal)
-        self.on_pause = []  # type: List[Callable[[bool], None]]
-        self.on_context = []  # type: List[Callable[[CrashContext], None]]
+        self.on_pause: List[Callable[[bool], None]] = []
+        self.on_context: List[Callable[[CrashContext], None]] = []
         self._runbook = Runbook(config.runbook)
         self._decider = Decider(catchers=config.catchers)
         self._importer = Importer(Scope(config.root, config.sources), config.cache_dir, self.notice)
-        self._scratch = None  # type: Optional[tempfile.TemporaryDirectory[str]]
-        self._trial = None  # type: Optional[Trial]
+        self._scratch: Optional[tempfile.TemporaryDirectory[str]] = None
+        self._trial: Optional[Trial] = None
         self._lock = threading.RLock()
         self._local = _Local()
         self._unit = _Unit("")
         self._crash = 0
-        self._offered = []  # type: List[BaseException]
+        self._offered: List[BaseException] = []
         self._pid = os.getpid()
 
     # ----------------------------------------------------------------- lifecycle
@@ -392,7 +392,7 @@ class Engine:
         if self._unit.heals >= self.config.max_heals:
             session.reraise("budget: {} heals were applied in this test already".format(self._unit.heals))
             return
-        notes = []  # type: List[str]
+        notes: List[str] = []
         match = self._runbook.match(session.exception, session.frames, notes)
         for note in notes:
             self.notice("runbook-where", note)
@@ -518,7 +518,7 @@ def _possible_resumes(target: StackFrame) -> List[str]:
 
 def _chain(exc: Optional[BaseException]) -> List[BaseException]:
     """``exc`` and everything that led to it, each once."""
-    found = []  # type: List[BaseException]
+    found: List[BaseException] = []
     waiting = [exc]
     while waiting:
         error = waiting.pop()

@@ -7,7 +7,7 @@ can collide with them. They are isolated from the program's mocks: every functio
 import builtins
 import sys
 import threading
-from types import CodeType, FrameType
+from types import CodeType, FrameType, TracebackType
 from typing import Any, Callable, List, Optional, Type
 
 HEAL = "@heal"  # match expression of every statement's handler: called with the site's number
@@ -26,11 +26,11 @@ class Leave(BaseException):
 
 class _Transfer(threading.local):
     way = RETURN
-    value = None  # type: Any
+    value: Any = None
 
 
 _transfer = _Transfer()
-_slot = [None]  # type: List[Optional[Caught]]  # a list, so that its content is found without a module lookup
+_slot: List[Optional[Caught]] = [None]  # a list, so that its content is found without a module lookup
 
 
 def heal(
@@ -94,6 +94,6 @@ def is_instrumented(code: CodeType, _name: str = HEAL) -> bool:
 
 def seen_below(exc: BaseException, frame: FrameType, _name: str = HEAL) -> bool:
     """Whether the error came up into ``frame`` straight from an instrumented frame that it called."""
-    tb = exc.__traceback__  # type: Optional[TracebackType]
+    tb: Optional[TracebackType] = exc.__traceback__
     tb = tb.tb_next if tb is not None else None
     return tb is not None and tb.tb_frame is not frame and _name in tb.tb_frame.f_code.co_names

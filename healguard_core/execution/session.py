@@ -18,11 +18,13 @@ from healguard_core.protocol import (
     CrashContext,
     Event,
     ExecuteOutcome,
+    Finding,
     Healed,
     Probed,
     Refused,
     Reraised,
     Stumbled,
+    Used,
 )
 
 RESUMES = ("next", "retry", "return", "continue", "break")
@@ -77,12 +79,12 @@ class Session:
         self.frames = list(frames)
         self.crash = crash
         self.by = ""
-        self.resolution = None  # type: Optional[Resolution]
+        self.resolution: Optional[Resolution] = None
         self._config = config
         self._journal = journal
         self._unit = unit
         self._describe = describe
-        self._context = None  # type: Optional[CrashContext]
+        self._context: Optional[CrashContext] = None
         self._trial = trial
         self._redact = Redactor(config.redact).text
         self._calls_left = max_calls
@@ -161,6 +163,11 @@ class Session:
             self.resolution = Resolution("original")
             self._record(Reraised(crash=self.crash, by=self.by, reason=reason, wanted=wanted, asked=asked))
 
+    def spent(self, used: Used) -> None:
+        """Put on record what asking about this crash cost."""
+        used.crash = self.crash
+        self._record(used)
+
     def carry_out(self, plan: Plan) -> Optional[Resolution]:
         """Run a planned heal now that the exception has reached its frame; None when it failed."""
         self.by = plan.by
@@ -237,7 +244,7 @@ class Session:
     def _gate(self, code: str, purpose: str) -> Optional[ExecuteOutcome]:
         if not self._config.gate:
             return None
-        findings = gate.check(code, purpose=purpose, live_import=live_import)  # type: List[Finding]
+        findings: List[Finding] = gate.check(code, purpose=purpose, live_import=live_import)
         if not findings:
             return None
         submit = purpose == "heal"

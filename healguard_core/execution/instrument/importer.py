@@ -11,6 +11,7 @@ from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
+from healguard_core.execution.instrument.adopting import adopt
 from healguard_core.execution.instrument.cache import Cache, Stamp
 from healguard_core.execution.instrument.compiling import instrumented
 from healguard_core.execution.instrument.rewrite import VERSION, sites_of
@@ -19,6 +20,9 @@ from healguard_core.execution.instrument.sites import Site
 
 Notice = Callable[[str, str, str], None]
 """Called with a code, a message and a place: ``imported-early``, ``left-plain`` or ``cache-not-written``."""
+
+_STANDS_IN_FOR_PLAIN = ("_pytest.assertion.rewrite.AssertionRewritingHook",)
+"""Loaders of whole distributions that may be replaced: pytest's would explain assertions in the files of its plugins."""
 
 _open = open
 _stat = os.stat
@@ -66,15 +70,30 @@ class Importer:
 
     def install(self) -> None:
         """Go first among the finders, and say which repository modules were imported too early."""
+        sys.meta_path.insert(0, self)
         early = self.early_modules()
         if early:
-            self._notice(
-                "imported-early",
-                "imported before healing was switched on, so errors in there are left alone: {}; "
-                "import later, or start with `healguard run`".format(", ".join(early)),
-                "",
-            )
-        sys.meta_path.insert(0, self)
+            self._adopt(early)
+
+    def _adopt(self, early: List[str]) -> None:
+        """Instrument the functions of modules that were imported too early, and say so."""
+        found = []
+        for name in early:
+            module = sys.modules[name]
+            path = vars(module)["__file__"]
+            try:
+                found.append((module, self.code(path)))
+            except (OSError, SyntaxError, ValueError) as error:
+                self._leave(path, "it was imported before healing was switched on, and its file cannot be read now: "
+                            "{}".format(error))
+        _, left = adopt(found)
+        message = (
+            "imported before healing was switched on: {}; their functions were instrumented in place, errors at "
+            "their module level are left alone".format(", ".join(early))
+        )
+        if left:
+            message += ", and so are those in functions that differ from their file now: " + ", ".join(left)
+        self._notice("imported-early", message, "")
 
     def remove(self) -> None:
         """Import plainly from now on. Modules that are loaded stay as they are."""
@@ -84,10 +103,11 @@ class Importer:
     def early_modules(self) -> List[str]:
         """Names of the loaded modules that are repository code but not instrumented, sorted."""
         found = []
+        main = sys.modules.get("__main__")
         for name, module in list(sys.modules.items()):
             names = vars(module) if isinstance(module, ModuleType) else {}
             path = names.get("__file__")
-            if name == "__main__" or not isinstance(path, str) or not path.endswith(".py"):
+            if module is main or not isinstance(path, str) or not path.endswith(".py"):
                 continue
             if not isinstance(names.get("__loader__"), HealLoader) and self._scope.decide(name, path).instrument:
                 found.append(name)
@@ -115,6 +135,8 @@ class Importer:
     def find_spec(self, fullname: str, path: Any = None, target: Optional[ModuleType] = None) -> Optional[ModuleSpec]:
         """What the finders after this one say, with our loader where the file is to be instrumented."""
         asking = self._asking.names
+        if sys.meta_path and sys.meta_path[0] is not self:
+            self._go_first()
         if fullname in asking:
             return None  # a finder asks the import system about the very module it is asked about
         asking.add(fullname)
@@ -125,6 +147,12 @@ class Importer:
         if spec is not None:
             self._take(spec)
         return spec
+
+    def _go_first(self) -> None:
+        """A finder that came later (pytest's) would keep some files of the repository from us."""
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+            sys.meta_path.insert(0, self)
 
     def _ask_others(self, fullname: str, path: Any, target: Optional[ModuleType]) -> Optional[ModuleSpec]:
         finders = list(sys.meta_path)
@@ -147,6 +175,8 @@ class Importer:
             return
         if type(loader) is SourceFileLoader:
             spec.loader = HealLoader(loader.name, loader.path, self)
+        elif _name_of(type(loader)) in _STANDS_IN_FOR_PLAIN:
+            spec.loader = HealLoader(spec.name, origin, self)
         elif type(loader) is not HealLoader:
             self._leave(origin, "it is loaded by {}".format(type(loader).__name__))
 
@@ -178,6 +208,10 @@ class Importer:
         if self._cache is not None:
             self._cache.store(path, stamp, digest, code)
         return code
+
+
+def _name_of(cls: type) -> str:
+    return "{}.{}".format(cls.__module__, cls.__qualname__)
 
 
 def _read(path: str) -> bytes:

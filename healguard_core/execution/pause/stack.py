@@ -27,7 +27,7 @@ class StackFrame:
         module = frame.f_globals.get("__name__", "?")
         qualname = site.qualname if site is not None else frame.f_code.co_name
         self.function = "{}.{}".format(module, qualname) if qualname else str(module)
-        self._paused = None  # type: Optional[PausedFrame]
+        self._paused: Optional[PausedFrame] = None
 
     @property
     def paused(self) -> PausedFrame:

@@ -369,3 +369,90 @@ def test_a_loader_can_be_pickled_as_pythons_own(project: Project) -> None:
     loader = importlib.import_module("loaded").__loader__
     copy = pickle.loads(pickle.dumps(loader))
     assert (type(copy).__name__, copy.name, copy.path) == ("SourceFileLoader", "loaded", loader.path)
+
+
+def test_functions_of_early_modules_are_instrumented_in_place(project: Project) -> None:
+    project.write(
+        "early.py",
+        """\
+import functools
+
+def keep(function):
+    @functools.wraps(function)
+    def inner(*args):
+        return function(*args)
+    return inner
+
+@keep
+def decorated(d):
+    return d["a"]
+
+def outer():
+    n = 1
+    def inner(d):
+        return d["a"] + n
+    return inner
+
+made_early = outer()
+by_lambda = lambda d: d["a"]
+
+class Box:
+    def method(self, d, *, k="a"):
+        return super().__getattribute__("get")(d, k)
+
+    def get(self, d, k):
+        return d[k]
+
+    @property
+    def area(self):
+        return self.width
+
+    @staticmethod
+    def static(d):
+        return d["a"]
+""",
+    )
+    early = importlib.import_module("early")
+    before = early.Box.method, early.made_early
+    importer = project.start()
+    try:
+        assert (early.Box.method, early.made_early) == before
+        functions = [
+            early.decorated.__wrapped__, early.made_early, early.outer, early.Box.get, early.Box.static,
+            early.Box.__dict__["area"].fget, early.Box.method,
+        ]
+        assert all(hooks.is_instrumented(function.__code__) for function in functions)
+        assert not hooks.is_instrumented(early.by_lambda.__code__)
+        assert early.made_early({"a": 1}) == 2
+        assert early.Box().method({"a": 5}) == 5
+        assert importer.sites(early.__file__)
+    finally:
+        importer.remove()
+
+
+def test_functions_that_differ_from_their_file_now_are_named(project: Project) -> None:
+    path = project.write("early.py", "def f(a):\n    return a['x']\n")
+    importlib.import_module("early")
+    path.write_text("def f(b):\n    return b['x']\n")
+    project.start()
+    (message,) = [message for code, message, _ in project.notices if code == "imported-early"]
+    assert "early.f" in message
+
+
+def test_a_finder_that_came_later_does_not_stay_first(project: Project) -> None:
+    project.write("one.py", "def f(): return {}['a']\n")
+    project.write("two.py", "def f(): return {}['a']\n")
+    importer = project.start()
+
+    class Late:
+        @staticmethod
+        def find_spec(name: str, path: object = None, target: object = None) -> None:
+            return None
+
+    sys.meta_path.insert(0, Late)  # type: ignore[arg-type]
+    try:
+        importlib.import_module("one")
+        assert sys.meta_path[0] is importer
+    finally:
+        importer.remove()
+        sys.meta_path.remove(Late)  # type: ignore[arg-type]
