@@ -10,11 +10,12 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from benchmark_suites.results import Results
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "conftest_examples" / "runbook"
-BUGS = ("boltons-26.1.0-multireplace-empty", "tabulate-0.9.0-empty-maxwidths", "werkzeug-3.0.4-auth-nameless-param")
+BUGS = ("boltons-25.0.0-parsed-exception-cut", "tabulate-0.9.0-empty-maxwidths", "werkzeug-3.0.4-auth-nameless-param")
 WANTED = {"passed": 2, "correct": 2, "proceed": 1, "reraised": 1}
 
 
@@ -38,12 +39,18 @@ def real_bugs(results: Path) -> int:
            f"--heal-results={results}", cwd=results)
     found = Results(results, "releases", "oracle").read()
     for bug in BUGS:
-        for crash in found[bug].crashes if bug in found else ():
-            print(f"{bug}: {crash['error']}: {crash['message']}\n  in {crash['function']}, line {crash['line']}")
-            if crash["heal"]:
-                code = crash["heal"]["code"].strip().replace("\n", "\n            ")
-                print(f"  healed by: {code}\n  and went on with: {crash['heal']['resume']}")
+        for text, times in collections.Counter(map(told, found[bug].crashes if bug in found else ())).items():
+            print(f"{bug}: {text}" + (f"\n  ({times} times)" if times > 1 else ""))
     return sum(result.right for result in found.values())
+
+
+def told(crash: dict[str, Any]) -> str:
+    """What happened at one crash, in words."""
+    lines = [f"{crash['error']}: {crash['message']}", f"  in {crash['function']}, line {crash['line']}"]
+    if crash["heal"]:
+        code = crash["heal"]["code"].strip().replace("\n", "\n" + 13 * " ")
+        lines += [f"  healed by: {code}", f"  and went on with: {crash['heal']['resume']}"]
+    return "\n".join(lines)
 
 
 def example(report: Path) -> dict[str, int]:
