@@ -3,7 +3,7 @@
 Read by `run_cases`, which runs on every Python from 3.8 on, so sources that need newer syntax say so.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, List, NamedTuple, Tuple
 
 
 class Case(NamedTuple):
@@ -14,12 +14,12 @@ class Case(NamedTuple):
 
     name: str
     source: str
-    heals: list[tuple[Any, ...]]
+    heals: List[Tuple[Any, ...]]
     expect: Any
-    since: tuple[int, int] = (3, 8)
+    since: Tuple[int, int] = (3, 8)
 
 
-def _case(name: str, source: str, *heals: tuple[Any, ...], expect: Any, since: tuple[int, int] = (3, 8)) -> Case:
+def _case(name: str, source: str, *heals: Tuple[Any, ...], expect: Any, since: Tuple[int, int] = (3, 8)) -> Case:
     return Case(name, source, list(heals), expect, since)
 
 
