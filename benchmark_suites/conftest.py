@@ -72,7 +72,7 @@ class InstanceItem(pytest.Item):
         return f"{result.outcome}: the target test did not pass\n\n{result.output}"
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        return self.path, None, ""  # a name would be shown with its dots replaced
+        return self.path, None, f"[{self.name}]"  # in brackets, because pytest replaces dots outside of them
 
 
 def _setting(config: pytest.Config) -> runner.Setting:
