@@ -16,10 +16,12 @@ _this_thread = threading.get_ident
 
 
 class _Limit:
-    """The program's recursion limit while pauses have raised it; several threads may be paused at once."""
+    """The program's recursion limit while pauses have raised it; several threads may be paused at once.
 
-    lock = threading.Lock()
-    pauses = 0
+    Without a lock: at the limit, a lock could be taken and then not be released. At worst one pause has no room.
+    """
+
+    pauses: List[int] = []
     before = 0
     raised = 0
 
@@ -27,18 +29,18 @@ class _Limit:
 @contextmanager
 def head_room(frames: int = HEAD_ROOM) -> Iterator[None]:
     """Let ``frames`` more Python frames run than the program may, for as long as it is paused. Nests."""
-    with _Limit.lock:
-        if not _Limit.pauses:
-            _Limit.before = _get_limit()
-            _Limit.raised = _Limit.before + frames
-            _set_limit(_Limit.raised)
-        _Limit.pauses += 1
+    limit = _get_limit()
+    _Limit.pauses.append(1)
     try:
+        if limit != _Limit.raised:
+            _Limit.before, _Limit.raised = limit, limit + frames
+            _set_limit(_Limit.raised)
         yield
     finally:
-        with _Limit.lock:
-            _Limit.pauses -= 1
-            if not _Limit.pauses and _get_limit() == _Limit.raised:  # else the heal has set a limit of its own
+        _Limit.pauses.pop()
+        if not _Limit.pauses:
+            raised, _Limit.raised = _Limit.raised, 0
+            if _get_limit() == raised:  # else the heal has set a limit of its own
                 _restore(_Limit.before)
 
 

@@ -1,11 +1,14 @@
 """Heal code in a paused frame behaves as if it stood there; a failed heal or a probe binds nothing."""
 
+# ruff: noqa: ARG001, ARG004, B018, C416, E731, F841, RUF059 - the frames need lambdas, and variables that only heal code reads
+
 import builtins
 import gc
 import io
 import linecache
 import sys
 import textwrap
+import threading
 import warnings
 import weakref
 
@@ -41,7 +44,8 @@ def test_output_value_and_bindings_come_back():
     assert done.value_repr == "[5]"
     assert done.bindings == {"retries": 5, "fresh": [5]}
     assert done.wrote == ["fresh", "retries"]
-    assert done.error == "" and done.exception is None
+    assert done.error == ""
+    assert done.exception is None
     assert retries == 1
 
 
@@ -67,7 +71,8 @@ def test_errors_inside_called_functions_are_told_at_the_calling_line():
         raise ValueError("inside")
 
     done = ran("broken()")
-    assert "broken()" in done.error and "raise ValueError" not in done.error
+    assert "broken()" in done.error
+    assert "raise ValueError" not in done.error
     assert done.error.endswith("ValueError: inside")
 
 
@@ -119,14 +124,18 @@ def test_code_that_does_nothing(code):
 
 def test_ways_to_leave():
     done = ran("_eh_rtn = None")
-    assert done.has_return and done.return_value is None and done.raise_exc is None
+    assert done.has_return
+    assert done.return_value is None
+    assert done.raise_exc is None
     assert done.bindings == {}
     done = ran("_eh_raise = ValueError")
-    assert type(done.raise_exc) is ValueError and not done.has_return
+    assert type(done.raise_exc) is ValueError
+    assert not done.has_return
     done = ran("_eh_raise = KeyError('k')")
     assert done.raise_exc.args == ("k",)
     done = ran("_eh_raise = 'text'")
-    assert "`_eh_raise` must be an exception" in done.error and done.raise_exc is None
+    assert "`_eh_raise` must be an exception" in done.error
+    assert done.raise_exc is None
 
 
 def test_output_and_values_are_bounded_and_broken_reprs_survive():
@@ -160,10 +169,11 @@ def test_stdout_is_put_back_and_keeps_its_interface():
 @pytest.mark.parametrize("error", [KeyboardInterrupt, type("Outcome", (BaseException,), {})])
 def test_exceptions_that_are_not_errors_come_through_with_bindings_put_back(error):
     captured = 1
-    get = lambda: captured  # noqa: E731
+    get = lambda: captured
     with pytest.raises(error):
         ran("global COUNT\ncaptured = 2\nCOUNT = 2\nraise error")
-    assert get() == 1 and COUNT == 1
+    assert get() == 1
+    assert COUNT == 1
     assert error is not None
 
 
@@ -181,7 +191,7 @@ def test_every_kind_of_variable_can_be_read_and_written(monkeypatch):
     def function(argument, *rest, key=2, **more):
         local = 3
         captured = 4
-        get = lambda: (captured, argument)  # noqa: E731
+        get = lambda: (captured, argument)
         done = heal(
             "argument += 1\nrest += (9,)\nkey += 1\nmore['z'] = 1\nlocal += 1\ncaptured += 1\nfree += 1\nCOUNT += 1"
         )
@@ -201,7 +211,8 @@ def test_inner_scopes_of_the_heal_see_the_frame():
         "[f(k) for k in 'ab'] + [{k: missing for k in table}] + list(table[k] for k in table if missing)"
     )
     assert done.value_repr == "[1, 'none', {'a': 'none'}, 1]"
-    assert table and missing
+    assert table
+    assert missing
 
 
 def test_functions_that_the_heal_makes_share_cells_with_the_program():
@@ -224,13 +235,14 @@ def test_a_called_function_sees_a_global_that_the_heal_wrote(monkeypatch):
 
     done = heal("FLAG = 'set'\nproject_function()")
     assert done.value_repr == "'set'"
-    assert FLAG == "set" and project_function() == "set"
+    assert FLAG == "set"
+    assert project_function() == "set"
 
 
 @pytest.mark.parametrize("ending", ["", "\n1 / 0"], ids=["probe", "failed heal"])
 def test_without_writing_back_nothing_is_bound(ending):
     captured, local = 1, 1
-    get = lambda: captured  # noqa: E731
+    get = lambda: captured
     ran("captured = local = COUNT = 99\nfresh = 1\ndel FLAG" + ending)
     assert (captured, get(), local, COUNT, FLAG) == (1, 1, 1, 1, "unset")
     assert ran("fresh").error
@@ -246,7 +258,7 @@ def test_write_back_refuses_a_failed_run():
 def test_undo_takes_a_written_run_back(monkeypatch):
     monkeypatch.setitem(globals(), "COUNT", 1)
     captured, local = 1, 1
-    get = lambda: captured  # noqa: E731
+    get = lambda: captured
     frame = PausedFrame(sys._getframe())
     done = frame.run("captured = local = COUNT = 99\nfresh = 1")
     frame.write_back(done)
@@ -334,7 +346,7 @@ def test_unbound_variables_raise_when_read_and_can_be_bound():
 
 
 def test_the_name_of_a_comprehension_means_the_global_elsewhere():
-    [COUNT for COUNT in [7]]  # noqa: C416
+    [COUNT for COUNT in [7]]
     assert ran("COUNT").value_repr == "1"
 
 
@@ -356,7 +368,7 @@ def test_evaluate():
 def test_captured_and_global_names_and_attributes_can_be_deleted(monkeypatch):
     monkeypatch.setitem(globals(), "made_by_a_heal", 0)
     captured = 1
-    get = lambda: captured  # noqa: E731
+    get = lambda: captured
     thing = type("Thing", (), {})()
     thing.x = 1
     done = heal("global made_by_a_heal\ndel captured, made_by_a_heal, thing.x")
@@ -374,7 +386,7 @@ def test_a_local_that_is_never_read_unchecked_is_really_deleted():
         gone = 1
         heal("del gone")
         try:
-            gone = gone  # noqa: B018
+            gone = gone
         except NameError:
             return "unbound"
         return "bound"
@@ -394,7 +406,8 @@ def test_deleting_a_local_is_refused_where_the_interpreter_would_not_notice():
     if sys.version_info < (3, 12):
         assert done.error == ""
     else:
-        assert "cannot be deleted here" in done.error and "Assign None" in done.error
+        assert "cannot be deleted here" in done.error
+        assert "Assign None" in done.error
         assert __file__ in done.error
     assert gone is not None
 
@@ -444,7 +457,7 @@ class Child(Base):
 
     def secret(self):
         heal("self.__secret += '!'\n__local = self.__secret")
-        inner = lambda: ran("self.__secret").value_repr  # noqa: E731
+        inner = lambda: ran("self.__secret").value_repr
         return ran("__local").value_repr, inner(), self
 
     @staticmethod
@@ -500,7 +513,7 @@ def test_a_class_body_with_a_namespace_of_its_own():
     assert [(color.name, color.value) for color in Color] == [("RED", 1), ("BLUE", 3)]
 
 
-def test_module_level_and_exec(tmp_path):
+def test_module_level_and_exec():
     source = textwrap.dedent(
         """
         x = 1
@@ -514,11 +527,13 @@ def test_module_level_and_exec(tmp_path):
     space = {"heal": heal, "probe": lambda code: probes.append(ran_at(3, code))}
     exec(compile(source, "module.py", "exec"), space)
     assert (space["x"], space["y"], space["seen"], space["read"]()) == (2, [2, 2], 2, 2)
-    assert "w" not in space and probes[0].bindings == {"x": 3, "w": 1}
+    assert "w" not in space
+    assert probes[0].bindings == {"x": 3, "w": 1}
     assert not any(name.startswith("@") for name in space)
     local = {}
     exec(source.replace("def read():\n    return x\n", "read = lambda: 9\n"), dict(space), local)
-    assert local["x"] == 2 and local["seen"] == 9
+    assert local["x"] == 2
+    assert local["seen"] == 9
 
 
 def ran_at(depth, code):
@@ -569,7 +584,8 @@ def test_a_program_at_its_recursion_limit_can_be_healed():
     limit = sys.getrecursionlimit()
     with pytest.raises(RecursionError):
         dive()
-    assert results[0].error == "" and results[0].value_repr == "3"
+    assert results[0].error == ""
+    assert results[0].value_repr == "3"
     assert sys.getrecursionlimit() == limit
 
 
@@ -601,8 +617,6 @@ def test_warnings_filters_are_left_alone():
 
 
 def test_output_of_other_threads_is_not_taken(monkeypatch):
-    import threading
-
     real = io.StringIO()
     monkeypatch.setattr(sys, "stdout", real)
 
@@ -615,3 +629,31 @@ def test_output_of_other_threads_is_not_taken(monkeypatch):
     assert spoken is not None
     assert done.stdout == "mine\n"
     assert real.getvalue() == "theirs\n"
+
+
+def test_pauses_of_several_threads_overlap():
+    limit, stdout = sys.getrecursionlimit(), sys.stdout
+    inside, leave = threading.Event(), threading.Event()
+    outputs = []
+
+    def first():
+        def wait():
+            inside.set()
+            leave.wait()
+
+        outputs.append(ran("wait()\nprint('first')").stdout)
+        assert wait is not None
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    inside.wait()
+
+    def finish():
+        leave.set()
+        thread.join()
+
+    outputs.append(ran("print('second')\nfinish()\nprint('third')").stdout)
+    assert finish is not None
+    assert sorted(outputs) == ["first\n", "second\nthird\n"]
+    assert sys.stdout is stdout
+    assert sys.getrecursionlimit() == limit

@@ -1,4 +1,6 @@
-"""`retry` leads to the same result as if the input had been right from the start, whatever stands around the statement."""
+"""`retry` leads to the same result as if the input had been right from the start, whatever is around the statement."""
+
+# ruff: noqa: ARG001, B905, UP036 - runs on Python 3.8 too
 
 import ast
 import sys

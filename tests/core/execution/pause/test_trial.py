@@ -1,5 +1,7 @@
 """A trial leaves nothing behind: each test tries one way out of the child and looks at the world afterwards."""
 
+# ruff: noqa: ARG001, SIM105, SIM115 - the ways out of a child are one expression each
+
 import ctypes
 import logging
 import mmap
@@ -23,14 +25,14 @@ from healguard_core.execution.pause.trial import MAX_RESULT, Trial, rehearse
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="trials need Linux")
 
 
-@pytest.fixture()
+@pytest.fixture
 def trial(tmp_path):
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     return Trial(str(scratch), timeout=20.0)
 
 
-@pytest.fixture()
+@pytest.fixture
 def outside(tmp_path):
     place = tmp_path / "outside"
     place.mkdir()
@@ -60,14 +62,16 @@ def descriptors():
 def test_what_work_returns_comes_back(trial):
     assert trial.possible() == (True, "")
     done = trial.run(lambda: {"value": [1, "zwei", None, {"ü": 2.5}]})
-    assert done.ok and not done.unusable
+    assert done.ok
+    assert not done.unusable
     assert done.value == {"value": [1, "zwei", None, {"ü": 2.5}]}
     assert (done.effect, done.error) == ("", "")
 
 
 def test_an_error_of_the_work_is_told(trial):
     done = trial.run(lambda: {"value": 1 // 0})
-    assert not done.ok and not done.unusable
+    assert not done.ok
+    assert not done.unusable
     assert done.error.startswith("ZeroDivisionError")
 
 
@@ -91,13 +95,15 @@ def test_a_long_result_is_cut(trial):
     done = trial.run(lambda: {"short": "s", "long": "x" * (3 * MAX_RESULT)})
     assert done.ok
     assert done.value["short"] == "s"
-    assert done.value["long"].startswith("xxx") and done.value["long"].endswith("more characters")
+    assert done.value["long"].startswith("xxx")
+    assert done.value["long"].endswith("more characters")
     assert len(done.value["long"]) < MAX_RESULT
 
 
-def test_work_that_hangs_is_killed_and_says_nothing_about_the_code(trial, tmp_path):
+def test_work_that_hangs_is_killed_and_says_nothing_about_the_code(tmp_path):
     done = Trial(str(tmp_path), timeout=0.3).run(lambda: {"value": time.sleep(600)})
-    assert done.unusable and not done.ok
+    assert done.unusable
+    assert not done.ok
     assert "did not end within 0.3 seconds" in done.error
 
 
@@ -217,7 +223,8 @@ def test_a_swallowed_effect_is_still_told(trial, outside):
         return {}
 
     done = trial.run(work)
-    assert done.ok and done.value == {"swallowed": True}
+    assert done.ok
+    assert done.value == {"swallowed": True}
     assert done.effect.startswith("os.remove(")
     assert (outside / "kept").exists()
 
@@ -239,11 +246,12 @@ def test_scratch_and_temporary_files_may_be_written(trial, outside):
 
 def test_imports_write_no_bytecode(trial, outside, monkeypatch):
     (outside / "imported_in_a_trial.py").write_text("value = 3")
-    monkeypatch.setattr(sys, "path", [str(outside)] + sys.path)
+    monkeypatch.setattr(sys, "path", [str(outside), *sys.path])
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     before = snapshot(outside)
     done = trial.run(lambda: {"value": __import__("imported_in_a_trial").value})
-    assert done.value == {"value": 3} and not done.effect
+    assert done.value == {"value": 3}
+    assert not done.effect
     assert snapshot(outside) == before
 
 
@@ -481,7 +489,8 @@ def test_a_rehearsal_tells_what_the_code_would_do_and_changes_nothing(trial):
 
 def test_a_rehearsal_that_raises_shows_the_line(trial):
     done = rehearse(trial, paused([1])[0], "x = 1\nvalues['a']", label="<heal 7>")
-    assert "values['a']" in done.error and 'File "<heal 7>", line 2' in done.error
+    assert "values['a']" in done.error
+    assert 'File "<heal 7>", line 2' in done.error
     assert done.effect == done.unusable == ""
 
 
@@ -489,7 +498,8 @@ def test_a_rehearsal_stops_at_an_effect(trial, outside):
     path = str(outside / "kept")
     frame = paused([path])[0]
     done = rehearse(trial, frame, "import os\nos.remove(values[0])")
-    assert done.effect.startswith("os.remove(") and done.error == ""
+    assert done.effect.startswith("os.remove(")
+    assert done.error == ""
     assert os.path.exists(path)
 
 
@@ -497,7 +507,8 @@ def test_writing_to_an_open_file_counts_as_an_effect(trial, outside):
     with open(str(outside / "kept"), "a") as stream:
         frame = wrap(stream)
         done = rehearse(trial, frame, "stream.write('x')\nstream.flush()")
-        assert done.effect != "" and done.error == ""
+        assert done.effect != ""
+        assert done.error == ""
     assert (outside / "kept").read_text() == "kept"
 
 
