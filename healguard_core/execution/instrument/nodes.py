@@ -63,8 +63,8 @@ _HEALED: List[ast.stmt] = (
 )
 
 _HEAL = _name(HEAL)
-# An error that comes up through a header passes its line, and a tracer would take that for a jump from the line that
-# failed back to the header. With line 0 in between there is no such jump.
+# An error that comes up through a header passes its line. A tracer would take that for a jump from the line that failed
+# to the header, and then out of the function from there; with line 0 before and after, neither is seen.
 _HEAL_OF_HEADER = _name(HEAL, _LINE_ZERO)
 
 CLASS_NAMES: ast.stmt = _new(ast.Global, _NO_POSITION, {"names": [HEAL, LEAVE, WAY, VALUE]})
@@ -76,17 +76,17 @@ def position_of(node: Any) -> Position:
     return node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
 
 
-def with_handler(statement: ast.stmt, number: int, at: Any, line: int, header: bool = False) -> ast.stmt:
-    """``try: statement`` / ``except @heal(number): pass``, both at the position of ``at``.
+def with_handler(statement: ast.stmt, number: int, position: Position, line: int, detour: bool = False) -> ast.stmt:
+    """``try: statement`` / ``except @heal(number): pass``.
 
-    ``line`` is where its first instruction is. When that is another line than its first, everything new stands there,
-    so that no line is added to those that a tracer sees.
+    The call stands at ``position``. The ``try`` stands on ``line``, which is to be the line of the statement's first
+    instruction, so that none is added to the steps that a tracer sees. ``detour``: see `_HEAL_OF_HEADER`.
     """
-    position = position_of(at) if line == at.lineno else (line, 0, line, 0)
-    name = (_HEAL_OF_HEADER if header else _HEAL) if _SHARED else _name(HEAL, position)
+    name = (_HEAL_OF_HEADER if detour else _HEAL) if _SHARED else _name(HEAL, position)
     asking = _call(name, [_number(number, position)], position)
-    handler = _new(ast.ExceptHandler, position, {"type": asking, "name": None, "body": _HEALED})
-    return _try([statement], [handler], position)
+    around = _LINE_ZERO if detour and _SHARED else position
+    handler = _new(ast.ExceptHandler, around, {"type": asking, "name": None, "body": _HEALED})
+    return _try([statement], [handler], (line, 0, line, 0))
 
 
 def region(statements: List[ast.stmt], loop: bool, returns: str) -> ast.stmt:

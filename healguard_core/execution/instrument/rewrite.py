@@ -144,9 +144,13 @@ class _Rewriter:
 
     def _wrap(self, inner: ast.stmt, statement: Any, kind: str, block: Block, out: List[ast.stmt]) -> None:
         line = statement.lineno
+        position = nodes.position_of(statement)
         if statement.end_lineno != line or statement.__class__ in _DEFINITIONS:
             line = kinds.first_line(statement)
-        out.append(nodes.with_handler(inner, len(self.marks), statement, line, kind == "header"))
+            if line != statement.lineno:  # no instruction stands on the statement's own first line
+                position = (line, 0, line, 0)
+        detour = kind == "header" and not _on_one_line(statement)
+        out.append(nodes.with_handler(inner, len(self.marks), position, line, detour))
         self.marks.append((statement, kind, block, line, False))
 
     def _is_off(self, first: int, last: Optional[int]) -> bool:
@@ -217,7 +221,7 @@ class _Rewriter:
             cost = 1 + self._region(node.body, block.inside(1))[0], False
             out.append(node)
             return _both((height, exposed), cost)
-        out.append(nodes.with_handler(node, len(self.marks), inner, node.lineno))
+        out.append(nodes.with_handler(node, len(self.marks), nodes.position_of(inner), node.lineno, True))
         self.marks.append((inner, "simple", block, node.lineno, True))
         return taller, exposed or block.can_leave()
 
@@ -261,6 +265,11 @@ def _both(one: _Cost, other: _Cost) -> _Cost:
 
 def _may_guard(node: ast.Try) -> bool:
     return len(node.body) == 1 and not node.orelse and not node.finalbody
+
+
+def _on_one_line(node: Any) -> bool:
+    """``if x: raise y``: an error from the body leaves from the header's own line, as in the plain code."""
+    return node.__class__ is ast.If and node.body[0].lineno == node.lineno
 
 
 def _is_docstring(body: List[ast.stmt]) -> bool:

@@ -1,4 +1,4 @@
-"""Run by test_other_pythons.py on Python 3.8 and newer: exits 0 when everything holds. Needs nothing but the checkout."""
+"""Run by test_other_pythons.py on Python 3.8 and newer; exits 0 when everything holds. Needs only the checkout."""
 
 import ast
 import asyncio
@@ -193,7 +193,7 @@ def check_leaving():
         line = source.split("\n").index(next(line for line in source.split("\n") if line.strip() == MARK)) + 1
         [site] = [site for site in sites_of(source) if site.line == line]
         assert site.leaves == ("return", "continue", "break"), (name, site)
-        for way in ("next",) + site.leaves:
+        for way in ("next", *site.leaves):
             assert healed(source, way) == written(source, way), (name, way, healed(source, way), written(source, way))
 
 
@@ -225,6 +225,10 @@ def check_standard_library(step):
     assert done > 20, done
 
 
+def refuse(*notice):
+    raise AssertionError(notice)
+
+
 def check_importing():
     with tempfile.TemporaryDirectory() as root:
         os.makedirs(os.path.join(root, "pkg"))
@@ -232,15 +236,13 @@ def check_importing():
             file.write("def f(d):\n    x = d['k']\n    return x\n")
         sys.path.insert(0, root)
         for _ in range(2):  # the second time from the cache
-            notices = []
-            importer = Importer(Scope(root), os.path.join(root, "cache"), lambda *notice: notices.append(notice))
+            importer = Importer(Scope(root), os.path.join(root, "cache"), refuse)
             importer.install()
             hooks.install(lambda *_: Exception)
             module = importlib.import_module("pkg")
             assert hooks.is_instrumented(module.f.__code__)
             assert [site.node for site in importer.sites(module.__file__)] == ["Assign", "Return"]
             assert module.f({}) is None
-            assert notices == []
             importer.remove()
             del sys.modules["pkg"]
         sys.path.remove(root)

@@ -45,7 +45,7 @@ def test_a_module_run_as_a_program_is_instrumented(tmp_path: Path, flags: tuple[
     package.mkdir()
     (package / "__init__.py").write_text("")
     (package / "run.py").write_text(
-        "import sys\ndef main():\n    'text'\n    assert __name__ == 'other'\n    print(__name__, __debug__, main.__doc__,"
+        "def main():\n    'text'\n    assert __name__ == 'other'\n    print(__name__, __debug__, main.__doc__,"
         " '@heal' in main.__code__.co_names)\n    missing()\nmain()\n"
     )
     done = run(sys.executable, *flags, "-c", PROGRAM.format(root=str(ROOT), project=str(tmp_path)))
