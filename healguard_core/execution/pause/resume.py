@@ -81,15 +81,15 @@ def _plan(flow: flows.Flow, found: Any, offset: int, line: int) -> Union[_Plan, 
     healed = next((start for start, at in flow.starts if at == 0 and start > offset), None)
     target = max((entry.target for entry in flow.table if entry.target <= offset), default=None)
     begin = _begin(flow, target)
-    if healed is None or begin is None or healed not in found:
+    if healed is None or target is None or begin is None or healed not in found:
         return "its handler is not in the code"
     stack = found[healed]
+    bare = found[target][:-1]  # as at the statement, before the exception was pushed
     places = _beginnings(flow, begin)
     direct = flows.landing(flow, found, stack, line)
     if direct in places:
         return _Plan((line,), False, direct)
     # The interpreter would take a later part of the statement. From a stack without the handled exception it does not.
-    bare = stack[:-1]
     second = flows.landing(flow, found, bare, line)
     if second not in places:
         return "its first line does not begin with it"
