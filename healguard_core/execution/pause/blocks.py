@@ -10,7 +10,7 @@ from typing import Any, List, Optional
 
 from . import handlers, layout, lexical, names, valuestack, withs
 from .handlers import Body
-from .names import Names
+from .names import UNKNOWN, Names
 from .passage import Passage, passes, swallows, unsure
 
 _STAR = getattr(ast, "TryStar", None)
@@ -22,7 +22,7 @@ def through(frame: FrameType, cls: Optional[type]) -> Passage:
     """What becomes of an exception of class ``cls`` that is raised at the frame's current instruction."""
     place = lexical.place(frame)
     if place.blocks is None:
-        result = _without_source(frame, cls)
+        result = _without_source(frame, place, cls)
     elif place.blocks:
         result = _through_blocks(frame, place, cls)
     else:
@@ -81,13 +81,14 @@ def _through_try(frame: FrameType, block: lexical.Block, here: Names, cls: Optio
 
 def _clauses(frame: FrameType, node: Any, here: Names, cls: Optional[type], shift: int) -> Passage:
     for clause in node.handlers:
-        at = lexical.where(frame.f_code, clause.lineno + shift)
         caught = True if clause.type is None else names.matches(cls, names.evaluate(clause.type, here))
+        if caught is False:
+            continue
+        at = lexical.where(frame.f_code, clause.lineno + shift)
         if caught is None:
             return unsure("whether the except at {} catches it is not known".format(at))
-        if caught:
-            ends = handlers.handler_ends(clause, here, cls)
-            return _ending(ends, cls, _said(clause, cls, at), "the except at {}".format(at))
+        ends = handlers.handler_ends(clause, here, cls)
+        return _ending(ends, cls, _said(clause, cls, at), "the except at {}".format(at))
     return passes(cls)
 
 
@@ -142,29 +143,24 @@ def _through_with(frame: FrameType, block: lexical.Block, handler: Optional[layo
     return withs.static_passage(item, here, cls)
 
 
-def _without_source(frame: FrameType, cls: Optional[type]) -> Passage:
-    """What bytecode alone says: only ``finally`` and known with blocks are followed."""
-    result = passes(cls)
-    for handler in valuestack.handlers(frame):
-        if handler.kind == "except":
-            return _except_without_source(frame, handler, result)
-        if handler.kind == "with":
-            if not valuestack.readable():
-                return unsure("a with block without source may end it")
-            owner, function = valuestack.exit_callable(frame, handler)
-            result = withs.exit_passage(owner, function, result.cls, through)
-        elif not layout.only_reraises(frame.f_code, handler):
-            return unsure("a finally without source may end it")
-        if result.way != "passes":
-            return result
+def _without_source(frame: FrameType, place: lexical.Place, cls: Optional[type]) -> Passage:
+    """What bytecode alone says: only simple ``except`` and ``finally`` handlers and known with blocks are followed."""
     if not layout.HAS_TABLES and not valuestack.readable() and layout.sets_up_blocks(frame.f_code):
         return unsure("the source of {} is not known".format(frame.f_code.co_name))
+    result = passes(cls)
+    for one in place.decoded:
+        if one.handler.kind == "except":
+            known = UNKNOWN if one.tested is None else names.of_frame(frame).get(one.tested)
+            if names.matches(result.cls, known) is not False:
+                result = unsure("an except clause without source ({}) may end it".format(frame.f_code.co_name))
+        elif one.handler.kind == "finally":
+            if not one.reraises:
+                result = unsure("a finally without source ({}) may end it".format(frame.f_code.co_name))
+        elif valuestack.readable():
+            owner, function = valuestack.exit_callable(frame, one.handler)
+            result = withs.exit_passage(owner, function, result.cls, through)
+        else:
+            result = unsure("a with block without source ({}) may end it".format(frame.f_code.co_name))
+        if result.way != "passes":
+            return result
     return result
-
-
-def _except_without_source(frame: FrameType, handler: layout.Handler, result: Passage) -> Passage:
-    tested = layout.only_clause(frame.f_code, handler)
-    caught = None if tested is None else names.matches(result.cls, names.of_frame(frame).get(tested))
-    if caught is False:
-        return passes(result.cls)
-    return unsure("an except clause without source ({}) may end it".format(frame.f_code.co_name))

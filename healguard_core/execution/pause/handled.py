@@ -5,14 +5,15 @@ that called (`callers`), and at known frames the tables (`catchers`). It runs no
 no frame and no exception. Three answers: what is not certain is ``undecided``, with the reason.
 """
 
-from types import FrameType
-from typing import Any, Dict, NamedTuple, Optional, Sequence, Union
+from types import CodeType, FrameType
+from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import blocks, callers, catchers, layout, lexical, names, transports
 from .passage import Passage, passes
 
 HANDLED, UNHANDLED, UNDECIDED = "handled", "unhandled", "undecided"
 _MAX_FRAMES = 100000
+_MAX_MEMO = 20000
 
 
 class Decision(NamedTuple):
@@ -21,6 +22,10 @@ class Decision(NamedTuple):
     answer: str
     why: str
     where: str
+
+
+Step = Union[Decision, transports.Landing, Passage]
+_Key = Tuple[int, int, int, int]  # ids of the inner and the outer code, the outer offset, the id of the class
 
 
 class Decider:
@@ -32,42 +37,63 @@ class Decider:
 
     def __init__(self, catchers: Sequence[str] = (), boundaries: Sequence[str] = ()) -> None:
         self._known = _Known(catchers, boundaries)
-        self.counters: Dict[str, int] = {"decisions": 0, "failures": 0, HANDLED: 0, UNHANDLED: 0, UNDECIDED: 0}
+        self._calm: Dict[_Key, Tuple[CodeType, CodeType, Optional[type]]] = {}  # kept, so that ids stay taken
+        self.counters: Dict[str, int] = {
+            "decisions": 0, "failures": 0, HANDLED: 0, UNHANDLED: 0, UNDECIDED: 0, "steps": 0, "steps_known": 0}
 
     def decide(self, exc: BaseException, frame: FrameType) -> Decision:
         """Whether somebody between ``frame`` and the outcome would handle ``exc``, just raised or caught in ``frame``.
 
         Never raises: a failure of the decision itself is an undecided answer that says so.
         """
-        self.counters["decisions"] += 1
+        counters = self.counters
+        counters["decisions"] += 1
         try:
             decision = self._walk(type(exc), frame)
         except Exception as failure:  # noqa: BLE001 - whatever is wrong here must not become the program's problem
-            self.counters["failures"] += 1
+            counters["failures"] += 1
             decision = Decision(UNDECIDED, "the decision failed: {}".format(_place_of(failure)), "")
-        self.counters[decision.answer] += 1
-        self.counters.update(lexical.counters)
+        counters[decision.answer] += 1
         return decision
 
-    def _walk(self, cls: Optional[type], start: FrameType) -> Decision:
-        frame: FrameType = start
+    def _walk(self, cls: Optional[type], frame: FrameType) -> Decision:
         result = blocks.through(frame, cls)
         for _ in range(_MAX_FRAMES):
             if result.way != "passes":
                 return _stopped(result, frame)
+            frame = self._outward(frame, result.cls)
             back = frame.f_back
             if back is None:
                 return _ended(frame)
+            self.counters["steps"] += 1
             step = self._step(frame, back, result.cls)
-            if isinstance(step, Decision):
+            if type(step) is Decision:
                 return step
-            if isinstance(step, transports.Landing):
+            if type(step) is transports.Landing:
                 back, step = step.frame, passes(step.cls)
+            assert isinstance(step, Passage)
             frame, result = back, step
         return Decision(UNDECIDED, "the stack is too deep", _named(frame))
 
-    def _step(self, frame: FrameType, back: FrameType, cls: Optional[type]) -> Union[
-            Decision, transports.Landing, Passage]:
+    def _outward(self, frame: FrameType, cls: Optional[type]) -> FrameType:
+        """The outermost frame that can be reached by steps known to let ``cls`` pass whatever the values are."""
+        calm, kind = self._calm, id(cls)
+        code = frame.f_code
+        count = 0
+        while True:
+            back = frame.f_back
+            if back is None:
+                break
+            outer = back.f_code
+            if (id(code), id(outer), back.f_lasti, kind) not in calm:
+                break
+            frame, code = back, outer
+            count += 1
+        self.counters["steps"] += count
+        self.counters["steps_known"] += count
+        return frame
+
+    def _step(self, frame: FrameType, back: FrameType, cls: Optional[type]) -> Step:
         """From ``frame`` into and through its caller ``back``."""
         role = self._known.role(back)
         if role == catchers.OUTCOME:
@@ -78,9 +104,13 @@ class Decider:
         crossed = callers.crossing(frame, back, cls)
         if crossed.way != "passes":
             return _stopped(crossed, back)
-        if role == catchers.OPEN:
-            return crossed
-        return blocks.through(back, crossed.cls)
+        clear = role == catchers.OPEN or lexical.place(back).blocks == []
+        if clear and callers.always_passes(frame.f_code, back, cls):
+            if len(self._calm) > _MAX_MEMO:
+                self._calm.clear()
+            key = (id(frame.f_code), id(back.f_code), back.f_lasti, id(cls))
+            self._calm[key] = (frame.f_code, back.f_code, cls)
+        return crossed if role == catchers.OPEN else blocks.through(back, crossed.cls)
 
 
 _Known = catchers.Known  # the parameter of the same name hides the module in Decider.__init__
@@ -100,7 +130,7 @@ def _ended(frame: FrameType) -> Decision:
     return Decision(UNHANDLED, "nothing up to the start of the program handles it", _named(frame))
 
 
-def _outcome(frame: FrameType, cls: Optional[type]) -> Union[Decision, Passage]:
+def _outcome(frame: FrameType, cls: Optional[type]) -> Step:
     """At a function that records an outcome: some expect the exception, one is called by tests, too."""
     name = frame.f_code.co_name
     if name == "_callTestMethod" and _expects_failure(frame):
@@ -112,7 +142,7 @@ def _outcome(frame: FrameType, cls: Optional[type]) -> Union[Decision, Passage]:
     if name == "call_fixture_func":
         asking = _asked_by_test(frame)
         if asking is not None:
-            return transports.Landing(asking, cls)  # type: ignore[return-value]
+            return transports.Landing(asking, cls)
     return Decision(UNHANDLED, "nothing up to {} handles it".format(_test_name(frame)), _named(frame))
 
 

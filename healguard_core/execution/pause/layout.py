@@ -26,6 +26,22 @@ class Handler(NamedTuple):
     kind: str
 
 
+class Decoded(NamedTuple):
+    """What bytecode alone says about a handler. ``tested``: the global name in its only ``except`` clause.
+
+    ``reraises``: it is a ``finally`` in a straight line to its re-raise.
+    """
+
+    handler: Handler
+    tested: Optional[str]
+    reraises: bool
+
+
+def decoded(code: CodeType, chain: List[Handler]) -> List[Decoded]:
+    """The handlers of ``chain``, decoded as far as that is simple."""
+    return [Decoded(one, _only_clause(code, one), _only_reraises(code, one)) for one in chain]
+
+
 def exception_table(code: CodeType) -> List[TableEntry]:
     """The entries of ``code``'s exception table, in order; empty before Python 3.11."""
     raw = iter(getattr(code, "co_exceptiontable", b""))
@@ -163,8 +179,7 @@ def at_plain_yield(code: CodeType, offset: int) -> bool:
     return offset < len(raw) and raw[offset] == _RESUME and raw[offset + 1] & 3 == 1
 
 
-def only_reraises(code: CodeType, handler: Handler) -> bool:
-    """Whether a handler is a ``finally`` in a straight line to its re-raise."""
+def _only_reraises(code: CodeType, handler: Handler) -> bool:
     for step in _straight(code, handler.target + 2):
         if step.opname == "RERAISE":
             return True
@@ -173,8 +188,7 @@ def only_reraises(code: CodeType, handler: Handler) -> bool:
     return False
 
 
-def only_clause(code: CodeType, handler: Handler) -> Optional[str]:
-    """The global name that a handler's only ``except`` clause tests, or None where it is anything else."""
+def _only_clause(code: CodeType, handler: Handler) -> Optional[str]:
     tested = None
     for step in _straight(code, handler.target + 2):
         if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):

@@ -47,10 +47,8 @@ class Place(NamedTuple):
     blocks: Optional[List[Block]]
     scope: Optional[Scope]
     withs: List[layout.Handler]  # the handlers of the with blocks, in the same order as in `blocks`
+    decoded: List[layout.Decoded]  # all handlers, where the source is not known
 
-
-counters = {"places_known": 0, "places_read": 0}
-"""How often `place` answered from memory, and how often it had to read."""
 
 _places: Dict[Tuple[int, int], Place] = {}
 _scopes: Dict[int, Tuple[CodeType, Optional[Scope]]] = {}
@@ -61,9 +59,7 @@ def place(frame: FrameType) -> Place:
     key = (id(frame.f_code), frame.f_lasti)
     known = _places.get(key)
     if known is not None:
-        counters["places_known"] += 1
         return known
-    counters["places_read"] += 1
     if len(_places) > _MAX_MEMO:
         _places.clear()
     known = _places[key] = _find(frame)
@@ -73,16 +69,17 @@ def place(frame: FrameType) -> Place:
 def _find(frame: FrameType) -> Place:
     code = frame.f_code
     if layout.HAS_TABLES and layout.covering(layout.exception_table(code), frame.f_lasti) is None:
-        return Place(code, None, [], None, [])
+        return Place(code, None, [], None, [], [])
     if code.co_name.startswith("<") and code.co_name != "<module>":
-        return Place(code, None, [], None, [])  # lambdas and comprehensions hold no blocks
-    withs = [handler for handler in valuestack.handlers(frame) if handler.kind == "with"]
+        return Place(code, None, [], None, [], [])  # lambdas and comprehensions hold no blocks
+    chain = valuestack.handlers(frame)
+    withs = [handler for handler in chain if handler.kind == "with"]
     scope = scope_of(code, frame.f_globals)
     position = position_at(code, frame.f_lasti, frame.f_lineno)
     if scope is None or position is None:
-        return Place(code, position, None, scope, withs)
+        return Place(code, position, None, scope, withs, layout.decoded(code, chain))
     blocks = blocks_at(scope, position, len(withs) if valuestack.readable() or layout.HAS_TABLES else None)
-    return Place(code, position, blocks, scope, withs)
+    return Place(code, position, blocks, scope, withs, [] if blocks is not None else layout.decoded(code, chain))
 
 
 def position_at(code: CodeType, offset: int, line: Optional[int]) -> Optional[Position]:
@@ -385,5 +382,12 @@ def stored_names(body: List[Any]) -> "frozenset[str]":
 
 def where(code: CodeType, line: int) -> str:
     """``file:line`` for people; the two last parts of the path are enough to find it."""
-    parts = code.co_filename.replace("\\", "/").split("/")
-    return "{}:{}".format("/".join(parts[-2:]), line)
+    short = _short.get(code.co_filename)
+    if short is None:
+        if len(_short) > _MAX_MEMO:
+            _short.clear()
+        short = _short[code.co_filename] = "/".join(code.co_filename.replace("\\", "/").split("/")[-2:])
+    return "{}:{}".format(short, line)
+
+
+_short: Dict[str, str] = {}

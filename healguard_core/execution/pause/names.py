@@ -15,6 +15,7 @@ UNKNOWN = object()
 """The value of everything that cannot be known without running code."""
 
 _CO_OPTIMIZED = 0x1
+_derives: Callable[[type, type], bool] = type.__subclasscheck__  # not asked through a metaclass: it reads the order alone
 _PLAIN = (bool, int, float, str, bytes, type(None), tuple)
 _MODULE_ENTRIES: Any = vars(types.ModuleType)["__dict__"]
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType)
@@ -35,6 +36,7 @@ class Names:
         self._lookup = lookup
         self._changed = changed
         self._known = known or {}
+        self.asked = False  # whether an answer depended on a value outside `known`
 
     def get(self, name: str) -> Any:
         """The value of ``name``, or `UNKNOWN`."""
@@ -42,6 +44,7 @@ class Names:
             return self._known[name]
         if name in self._changed:
             return UNKNOWN
+        self.asked = True
         return self._lookup(name)
 
     def within(self, changed: FrozenSet[str], known: Mapping[str, Any]) -> "Names":
@@ -131,7 +134,7 @@ def is_class(value: Any) -> bool:
 
 def derives(cls: type, base: type) -> bool:
     """Whether ``except base`` catches an exception of class ``cls``: what the interpreter does, on the order alone."""
-    return any(one is base for one in mro(cls))  # by identity: a metaclass may redefine equality
+    return _derives(base, cls)
 
 
 def class_attribute(cls: type, name: str) -> Any:
