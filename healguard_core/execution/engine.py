@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 import traceback
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, Callable, Dict, List, Optional, Protocol, Sequence, Tuple
 
 from healguard_core import __version__
@@ -21,6 +21,7 @@ from healguard_core.execution.journal import Journal
 from healguard_core.execution.pause import context
 from healguard_core.execution.pause import resume as resuming
 from healguard_core.execution.pause.handled import Decider, Decision, thrown_in
+from healguard_core.execution.pause.quiet import head_room
 from healguard_core.execution.pause.redaction import Redactor
 from healguard_core.execution.pause.stack import StackFrame, outermost, repository_frames, source_segment
 from healguard_core.execution.pause.trial import Trial
@@ -30,7 +31,6 @@ from healguard_core.execution.units import current_unit, set_unit
 from healguard_core.protocol import Config, CrashContext, Crashed, Left, Noticed, Started, Stopped
 
 CO_GENERATOR_KINDS = 0x20 | 0x80 | 0x200  # generator, coroutine, async generator
-HEADROOM = 400  # stack frames that a pause may need beyond the program's own recursion limit
 
 _getrefcount = sys.getrefcount
 
@@ -63,12 +63,13 @@ class _Unit:
         self.heals = 0
         self.crashes = 0
         self.unhealed_after_heal = False
-        self.target: Optional[FrameType] = None
+        self.target: Tuple[int, Optional[CodeType]] = (0, None)  # id and code of a frame that is not kept alive
 
 
 class _Local(threading.local):
     def __init__(self) -> None:
         self.busy = False
+        self.recursion = (0, 0)  # ids of the last RecursionError and of its innermost traceback entry
         self.plans: List[Tuple[BaseException, Plan, Session]] = []
 
 
@@ -172,7 +173,6 @@ class Engine:
     def _forget(self) -> None:
         del self._offered[:]
         del self._local.plans[:]
-        self._unit.target = None
 
     def completed(self, exc: Optional[BaseException]) -> bool:
         """Whether the healed target call of the running unit returned, when the unit failed with ``exc``.
@@ -187,7 +187,7 @@ class Engine:
         for error in _chain(exc):
             tb = error.__traceback__
             while tb is not None:
-                if tb.tb_frame is state.target:
+                if (id(tb.tb_frame), tb.tb_frame.f_code) == state.target:
                     return False
                 if hooks.is_instrumented(tb.tb_frame.f_code) and not isinstance(exc, AssertionError):
                     return False
@@ -215,26 +215,27 @@ class Engine:
             plan = self._planned(frame, exc)
             if plan is not None:
                 return self._go_on(self._carry_out(plan), frame)
-        if hooks.seen_below(exc, frame):
+        if hooks.seen_below(exc, frame) and (not isinstance(exc, RecursionError) or self._recursion_seen(exc)):
             return ()
         unit = self._unit
         if not unit.enabled or os.getpid() != self._pid or isinstance(exc, _NEVER):
             return ()
         if unit.expected and isinstance(exc, unit.expected):
             return ()
-        limit = sys.getrecursionlimit()
         try:
-            if isinstance(exc, RecursionError):
-                sys.setrecursionlimit(limit + HEADROOM)
-            resolution = self._consider(number, frame, exc)
+            try:
+                resolution = self._consider(number, frame, exc)
+            except RecursionError:  # the program stands at its limit, and so does this decision
+                with head_room():
+                    resolution = self._consider(number, frame, exc)
         except Exception:
             # A fault of ours must not change the program; it must not go unseen either.
             self.notice("internal", traceback.format_exc(), "{}:{}".format(frame.f_code.co_filename, frame.f_lineno))
             return ()
         finally:
             local.busy = False
-            if sys.getrecursionlimit() != limit:
-                sys.setrecursionlimit(limit)
+        if isinstance(exc, RecursionError):
+            local.recursion = _identity(exc)
         return () if resolution is None else self._go_on(resolution, frame)
 
     def _consider(self, number: int, frame: FrameType, exc: BaseException) -> Optional[Resolution]:
@@ -284,6 +285,10 @@ class Engine:
         self.journal.record(left)
         return False
 
+    def _recursion_seen(self, exc: RecursionError) -> bool:
+        """Whether this error was decided about further in. Where it was raised there was no room to do so."""
+        return self._local.recursion == _identity(exc)
+
     def _on_its_way_out(self, number: int, frame: FrameType, exc: BaseException) -> bool:
         """Whether ``exc`` was left alone further in and now passes here.
 
@@ -308,7 +313,7 @@ class Engine:
     def _pause(
         self, number: int, frame: FrameType, exc: BaseException, why: str, second_look: bool
     ) -> Optional[Resolution]:
-        with self._lock:
+        with self._lock, head_room():
             site = self._site(frame, number)
             if site is None:
                 self.notice("source-changed", "the source of an instrumented file cannot be read any more; "
@@ -428,14 +433,16 @@ class Engine:
             assert resolution.plan is not None
             self._local.plans.append((exc, resolution.plan, session))
         else:
-            self._healed(frame, resolution)
+            self._healed(frame, exc, resolution)
         return resolution
 
-    def _healed(self, frame: FrameType, resolution: Resolution) -> None:
+    def _healed(self, frame: FrameType, exc: BaseException, resolution: Resolution) -> None:
         unit = self._unit
+        self._offered[:] = [error for error in self._offered if error is not exc]
         unit.heals += 1
         unit.unhealed_after_heal = False
-        unit.target = outermost(frame) if unit.name else None
+        target = outermost(frame)
+        unit.target = id(target), target.f_code
         if resolution.way == "raise" and isinstance(resolution.value, BaseException):
             self._offered.append(resolution.value)  # raised on purpose: never a crash of its own
 
@@ -458,7 +465,7 @@ class Engine:
             if resolution is None:
                 self._unit.unhealed_after_heal = self._unit.heals > 0
                 return None
-            self._healed(plan.target.frame, resolution)
+            self._healed(plan.target.frame, session.exception, resolution)
             return resolution
         finally:
             local.busy = False
@@ -476,7 +483,7 @@ class Engine:
             resuming.retry(frame, resolution.value.retry_line)
             return Exception
         if resolution.way == "raise":
-            raise resolution.value
+            raise hooks.wanted(resolution.value)
         way = {"return": hooks.RETURN, "continue": hooks.CONTINUE, "break": hooks.BREAK}[resolution.way]
         raise hooks.leave(way, resolution.value)
 
@@ -497,6 +504,14 @@ class Engine:
 
 
 _NEVER = (AssertionError, StopAsyncIteration)
+
+
+def _identity(exc: BaseException) -> Tuple[int, int]:
+    """Ids of ``exc`` and of its innermost traceback entry: an error is known again without being kept alive."""
+    tb = exc.__traceback__
+    while tb is not None and tb.tb_next is not None:
+        tb = tb.tb_next
+    return id(exc), id(tb)
 
 
 def _is_protocol(frame: FrameType, site: Optional[Site]) -> bool:

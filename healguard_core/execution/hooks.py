@@ -27,6 +27,7 @@ class Leave(BaseException):
 class _Transfer(threading.local):
     way = RETURN
     value: Any = None
+    wanted: Optional[BaseException] = None  # a heal's own RecursionError, to be told from one of ours
 
 
 _transfer = _Transfer()
@@ -40,19 +41,26 @@ def heal(
     _slot: List[Optional[Caught]] = _slot,
     _exception: Type[BaseException] = Exception,
     _isinstance: Any = isinstance,
+    _transfer: _Transfer = _transfer,
 ) -> Any:
     """Match expression of a statement's handler: ``Exception`` once healed, ``()`` to let the error go on.
 
     May raise: `Leave` to make the frame return, continue or break, or the exception that a heal asked for.
     """
     __tracebackhide__ = True
-    exc = _exc_info()[1]
-    if not _isinstance(exc, _exception):
-        return ()
-    caught = _slot[0]
-    if caught is None:
-        return ()
-    return caught(site, _getframe(1), exc)
+    try:
+        exc = _exc_info()[1]
+        if not _isinstance(exc, _exception):
+            return ()
+        caught = _slot[0]
+        if caught is None:
+            return ()
+        return caught(site, _getframe(1), exc)
+    except RecursionError as error:
+        if _transfer.wanted is error:
+            _transfer.wanted = None
+            raise
+        return ()  # there is no room to decide here; a calling frame has it
 
 
 def leave(way: int, value: Any = None, _transfer: _Transfer = _transfer) -> Leave:
@@ -60,6 +68,12 @@ def leave(way: int, value: Any = None, _transfer: _Transfer = _transfer) -> Leav
     _transfer.way = way
     _transfer.value = value
     return Leave()
+
+
+def wanted(exc: BaseException, _transfer: _Transfer = _transfer) -> BaseException:
+    """Announce ``exc`` as what the hook is to raise in the frame, and hand it back."""
+    _transfer.wanted = exc
+    return exc
 
 
 def _way(_transfer: _Transfer = _transfer) -> int:

@@ -1,12 +1,14 @@
 """One pause: what an agent may do with it, and what came of it. May import guard, pause and journal."""
 
 import ast
+import builtins
 import sys
 import time
 import traceback
-from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
 
 from healguard_core.execution.guard import gate
+from healguard_core.execution.guard.imports import is_dangerous_object
 from healguard_core.execution.journal import Journal
 from healguard_core.execution.pause import resume as resuming
 from healguard_core.execution.pause.frame import Ran
@@ -30,6 +32,7 @@ from healguard_core.protocol import (
 RESUMES = ("next", "retry", "return", "continue", "break")
 
 _clock = time.perf_counter
+_BUILTINS = dict(vars(builtins))
 
 
 class Resolution(NamedTuple):
@@ -137,7 +140,7 @@ class Session:
 
     def heal(self, code: str, resume: str = "next", frame: int = 0, explanation: str = "") -> ExecuteOutcome:
         """Submit healing code for repository frame ``frame``; on success the session is decided."""
-        refused = self._spend(code, submit=True) or self._gate(code, "heal")
+        refused = self._spend(code, submit=True) or self._gate(code, "heal", frame)
         if refused:
             return refused
         problem = self._impossible(code, resume, frame)
@@ -241,15 +244,18 @@ class Session:
         self._calls_left -= 1
         return None
 
-    def _gate(self, code: str, purpose: str) -> Optional[ExecuteOutcome]:
+    def _gate(self, code: str, purpose: str, frame: int = 0) -> Optional[ExecuteOutcome]:
         if not self._config.gate:
             return None
-        findings: List[Finding] = gate.check(code, purpose=purpose, live_import=live_import)
+        target = self.frames[frame if 0 <= frame < len(self.frames) else 0]
+        findings: List[Finding] = gate.check(
+            code, purpose=purpose, live_import=live_import, shadowed=_shadowed(target)
+        )
         if not findings:
             return None
         submit = purpose == "heal"
         self._record(Refused(crash=self.crash, code=code, submit=submit, findings=findings))
-        return ExecuteOutcome(code, submit, error="refused by the HealCore gate:\n" + gate.render(findings))
+        return ExecuteOutcome(code, submit, error="refused by the HealCore gate:\n" + gate.render(findings, code))
 
     def _impossible(self, code: str, resume: str, frame: int) -> str:
         """Why this submission cannot work whatever its code does, "" when nothing speaks against it."""
@@ -302,6 +308,16 @@ def live_import(module: str, attribute: str) -> Optional[object]:
     """What ``from module import attribute`` would give, looked up among imported modules without importing."""
     loaded = sys.modules.get(module)
     return None if loaded is None else vars(loaded).get(attribute)
+
+
+def _shadowed(target: StackFrame) -> FrozenSet[str]:
+    """Builtin names that the frame has bound to something harmless of its own."""
+    found = set()
+    for name, value in target.read().items():
+        builtin = _BUILTINS.get(name, value)
+        if builtin is not value and not is_dangerous_object(value):
+            found.add(name)
+    return frozenset(found)
 
 
 def _ms(began: float) -> float:
