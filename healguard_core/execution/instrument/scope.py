@@ -59,6 +59,7 @@ class Scope:
             self._asked.extend(resolve(self.root, item))
         if not sources:
             self._asked.append(Source(self.root, True, ""))
+        self._outside = Disposition(False, self._reason_outside())
         self._reals = [(source, _realpath(source.path)) for source in self._asked]
         self._stdlib = tuple(
             {_realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib") if sysconfig.get_path(name)}
@@ -71,7 +72,7 @@ class Scope:
         if module.partition(".")[0] in _OURS:
             return Disposition(False, "belongs to the machinery that runs and heals tests")
         path = _abspath(path)
-        best = Disposition(False, self._outside())
+        best = self._outside
         for source, real in self._reals:
             answer = self._within(source, real, path)
             if answer is not None and answer.instrument:
@@ -79,7 +80,7 @@ class Scope:
             best = answer or best
         return best
 
-    def _outside(self) -> str:
+    def _reason_outside(self) -> str:
         if len(self._asked) == 1 and not self._asked[0].asked:
             return "lies outside of {} (name it as a source to include it)".format(self.root)
         return "lies outside of the sources {}".format(", ".join(sorted({source.asked for source in self._asked})))
