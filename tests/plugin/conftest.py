@@ -120,12 +120,15 @@ class Project:
         without = [word for name in ("html", "ctrf", "asyncio") for word in ("-p", f"no:{name}")]
         return self.python("-m", "pytest", *without, *arguments, env=env, timeout=timeout)
 
-    def python(self, *arguments: str, env: Mapping[str, str] | None = None, timeout: float = 120) -> Result:
+    def environment(self, more: Mapping[str, str]) -> dict[str, str]:
+        """The environment of a run: nothing of the pytest that runs the tests, the folder importable, and ``more``."""
         clean = {key: value for key, value in os.environ.items()
                  if key not in UNWANTED and not key.startswith(("PYTEST_", "COV_"))}
-        clean |= {"PYTHONPATH": str(self.folder), **(env or {})}
-        done = subprocess.run([sys.executable, *arguments], cwd=self.folder, env=clean, capture_output=True,
-                              text=True, timeout=timeout, check=False)
+        return clean | {"PYTHONPATH": str(self.folder)} | dict(more)
+
+    def python(self, *arguments: str, env: Mapping[str, str] | None = None, timeout: float = 120) -> Result:
+        done = subprocess.run([sys.executable, *arguments], cwd=self.folder, env=self.environment(env or {}),
+                              capture_output=True, text=True, timeout=timeout, check=False)
         return Result(done.returncode, done.stdout, done.stderr, self.folder)
 
     def heal(self, *arguments: str, env: Mapping[str, str] | None = None) -> Result:

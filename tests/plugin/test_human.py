@@ -7,20 +7,18 @@ import sys
 
 import pytest
 
-from .conftest import UNWANTED, Project
+from .conftest import Project
 
 pty = pytest.importorskip("pty")
 
 
-def converse(folder: str, answers: list[str], *arguments: str) -> tuple[int, str]:
+def converse(project: Project, answers: list[str], *arguments: str) -> tuple[int, str]:
     """Run pytest on a new terminal and type one of ``answers`` at each prompt: exit code and everything shown."""
     child, terminal = pty.fork()
     if child == 0:
-        os.chdir(folder)
-        for name in UNWANTED:
-            os.environ.pop(name, None)
-        os.environ["PYTHONPATH"] = folder
-        os.execv(sys.executable, [sys.executable, "-m", "pytest", "-p", "no:asyncio", "--heal=human", *arguments])
+        os.chdir(project.folder)
+        command = [sys.executable, "-m", "pytest", "-p", "no:asyncio", "--heal=human", *arguments]
+        os.execve(sys.executable, command, project.environment({}))
     shown = b""
     answered = 0
     while True:
@@ -50,7 +48,7 @@ def test_a_human_heals(shop: Project, capture: str) -> None:
             print("captured after")
             assert capsys.readouterr().out == "captured before\\ncaptured after\\n"
     """})
-    ret, shown = converse(str(shop.folder), ["p order", "heal amount = 21"], "--heal-accept=correct",
+    ret, shown = converse(shop, ["p order", "heal amount = 21"], "--heal-accept=correct",
                           f"--capture={capture}")
     assert ret == 0, shown
     assert "KeyError: 'amount'" in shown
@@ -59,6 +57,6 @@ def test_a_human_heals(shop: Project, capture: str) -> None:
 
 
 def test_ctrl_c_at_the_prompt_ends_the_run(shop: Project) -> None:
-    ret, shown = converse(str(shop.folder), ["\x03"], "-k", "correct")
+    ret, shown = converse(shop, ["\x03"], "-k", "correct")
     assert ret == 2, shown
     assert "INTERNALERROR" not in shown

@@ -296,7 +296,6 @@ def test_hooks(shop: Project) -> None:
 def test_interrupting_a_pause_ends_cleanly(shop: Project) -> None:
     shop.write({"conftest.py": """
         import time
-from typing import Any
 
         class Slow:
             name = "slow"
@@ -316,10 +315,10 @@ from typing import Any
     """})
     running = subprocess.Popen(
         [sys.executable, "-m", "pytest", "-p", "no:asyncio", "--heal=slow", "--heal-report=report.json"],
-        cwd=shop.folder, env={**os.environ, "PYTHONPATH": str(shop.folder)}, stdout=subprocess.PIPE,
+        cwd=shop.folder, env=shop.environment({}), stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True)
     while not (shop.folder / "paused").exists():
-        assert running.poll() is None
+        assert running.poll() is None, running.communicate()
         time.sleep(0.05)
     running.send_signal(signal.SIGINT)
     out, _ = running.communicate(timeout=60)
@@ -354,7 +353,7 @@ def test_pdb_opens_at_the_original_crash(shop: Project) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:asyncio", "--heal=rules", "--pdb"], cwd=shop.folder, text=True,
         input="p 'text is ' + text\nq\n", capture_output=True, check=False,
-        env={**os.environ, "PYTHONPATH": str(shop.folder)}, timeout=120)
+        env=shop.environment({}), timeout=120)
     assert "text is x" in done.stdout, done.stdout
 
 
