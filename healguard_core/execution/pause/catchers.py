@@ -12,9 +12,9 @@ import sys
 from types import CodeType, FrameType
 from typing import Dict, Sequence, Tuple
 
-ORDINARY, OUTCOME, OPEN, STORE = "ordinary", "outcome", "open", "store"
-"""Roles of a frame: look at its handlers; the outcome is recorded here; its handlers are not looked at; it stores
-the exception for somebody else, so nobody can tell."""
+ORDINARY, OUTCOME, OPEN, KEEPER, STORE = "ordinary", "outcome", "open", "keeper", "store"
+"""Roles of a frame: look at its handlers; the outcome is recorded here; its handlers are not looked at; so, too, because
+it is a transparent catcher; it stores the exception for somebody else, so nobody can tell."""
 
 _OUTCOMES = """
 _pytest.python:pytest_pyfunc_call _pytest.python:importtestmodule _pytest.python:Module._importtestmodule
@@ -88,9 +88,9 @@ class Known:
 
     def __init__(self, transparent: Sequence[str] = (), boundaries: Sequence[str] = ()) -> None:
         self._roles: Dict[str, str] = {}
-        for role_name, table in ((OPEN, _OPEN + TRANSPARENT), (STORE, _STORES), (OUTCOME, _OUTCOMES)):
+        for role_name, table in ((OPEN, _OPEN), (KEEPER, TRANSPARENT), (STORE, _STORES), (OUTCOME, _OUTCOMES)):
             self._roles.update((name, role_name) for name in table.split())
-        self._roles.update((name, OPEN) for name in transparent)
+        self._roles.update((name, KEEPER) for name in transparent)
         self._roles.update((name, OUTCOME) for name in boundaries)
         self._short: Dict[str, str] = {}
         for name, role_name in self._roles.items():

@@ -17,11 +17,15 @@ _MAX_MEMO = 20000
 
 
 class Decision(NamedTuple):
-    """``answer``: handled, unhandled or undecided. ``why``: a sentence for people. ``where``: the deciding frame."""
+    """``answer``: handled, unhandled or undecided. ``why``: a sentence for people. ``where``: the deciding frame.
+
+    ``keeper``: the transparent catcher that was looked through, "" for none; a test may want what it keeps.
+    """
 
     answer: str
     why: str
     where: str
+    keeper: str = ""
 
 
 Step = Union[Decision, transports.Landing, Passage]
@@ -58,17 +62,20 @@ class Decider:
 
     def _walk(self, cls: Optional[type], frame: FrameType) -> Decision:
         result = blocks.through(frame, cls)
+        keeper = ""
         for _ in range(_MAX_FRAMES):
             if result.way != "passes":
                 return _stopped(result, frame)
             frame = self._outward(frame, result.cls)
             back = frame.f_back
             if back is None:
-                return _ended(frame)
+                return _ended(frame)._replace(keeper=keeper)
             self.counters["steps"] += 1
             step = self._step(frame, back, result.cls)
             if type(step) is Decision:
-                return step
+                return step._replace(keeper=keeper)
+            if not keeper and self._known.role(back) == catchers.KEEPER:
+                keeper = _named(back)
             if type(step) is transports.Landing:
                 back, step = step.frame, passes(step.cls)
             assert isinstance(step, Passage)
@@ -104,13 +111,14 @@ class Decider:
         crossed = callers.crossing(frame, back, cls)
         if crossed.way != "passes":
             return _stopped(crossed, back)
-        clear = role == catchers.OPEN or lexical.place(back).blocks == []
+        through = role in (catchers.OPEN, catchers.KEEPER)
+        clear = role == catchers.OPEN or (role == catchers.ORDINARY and lexical.place(back).blocks == [])
         if clear and callers.always_passes(frame.f_code, back, cls):
             if len(self._calm) > _MAX_MEMO:
                 self._calm.clear()
             key = (id(frame.f_code), id(back.f_code), back.f_lasti, id(cls))
             self._calm[key] = (frame.f_code, back.f_code, cls)
-        return crossed if role == catchers.OPEN else blocks.through(back, crossed.cls)
+        return crossed if through else blocks.through(back, crossed.cls)
 
 
 _Known = catchers.Known  # the parameter of the same name hides the module in Decider.__init__
