@@ -31,7 +31,7 @@ unittest.loader:_FailedTest unittest.loader:TestLoader._find_test_path
 doctest:DocTestRunner.__run
 threading:Thread._bootstrap_inner
 nose2.plugins.loader.functions:Functions.createTests
-healguard_core.execution.__main__:main healguard_core.execution.run:main
+healguard_core.execution.run:_execute
 """
 
 _OPEN = """

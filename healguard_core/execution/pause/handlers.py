@@ -251,9 +251,9 @@ def function_ends(function: Any, depth: int) -> Optional[Ends]:
     ends = flow(statements, Body(names.of_function(function, {}), None, depth + 1))
     if raises(ends):
         return ends
-    if UNSURE in ends or SAME in ends:
+    if ends == {UNSURE} or SAME in ends:
         return {UNSURE}
-    return {NEXT}
+    return {NEXT}  # whatever else may go wrong in there is an error of its own
 
 
 def key_of(function: Any) -> str:

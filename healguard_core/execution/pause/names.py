@@ -15,7 +15,7 @@ UNKNOWN = object()
 """The value of everything that cannot be known without running code."""
 
 _CO_OPTIMIZED = 0x1
-_derives: Callable[[type, type], bool] = type.__subclasscheck__  # not asked through a metaclass: it reads the order alone
+_derives: Callable[[type, type], bool] = type.__subclasscheck__  # reads the order alone; no metaclass is asked
 _PLAIN = (bool, int, float, str, bytes, type(None), tuple)
 _MODULE_ENTRIES: Any = vars(types.ModuleType)["__dict__"]
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType)
