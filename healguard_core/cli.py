@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from healguard_core import __version__
 from healguard_core.protocol import Config
-from healguard_core.settings.errors import Problem, SettingsError, nearest
+from healguard_core.settings.errors import Problem, SettingsError
 
 if TYPE_CHECKING:
     from healguard_core.execution.engine import Agent
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
 OK, REFUSED, WRONG = 0, 1, 2
 """Exit codes: accepted; rejected; the command line, a file or a setting is wrong."""
-
-GROUP = "healguard.agents"
-"""The entry points under which packages register agents: factories that take the agent's options."""
 
 RUNBOOK = "runbook"
 
@@ -74,6 +71,10 @@ def _parser() -> argparse.ArgumentParser:
     instrument.add_argument("file", metavar="FILE")
     instrument.set_defaults(run=_instrument)
 
+    mcp = commands.add_parser("mcp", help="let an MCP client (on standard input and output) heal a run with agent mcp")
+    mcp.add_argument("--root", metavar="DIR", default=os.curdir, help="the project of the run (here)")
+    mcp.set_defaults(run=_mcp)
+
     bundle = commands.add_parser("bundle", help="write the zip that puts the execution side into another Python")
     bundle.add_argument("file", metavar="OUT.zip")
     bundle.set_defaults(run=_bundle)
@@ -88,9 +89,14 @@ def _run_parser(parser: argparse.ArgumentParser) -> None:
         help="reviewed heals, used before the agent (repeatable)")
     add("--source", metavar="PKG", action="append", default=[], help="package or path to heal (repeatable); "
         "default: the packages under the current directory, and SCRIPT")
-    add("--agent", metavar="NAME", default="", help="who heals: runbook, rules, human, or a registered agent; "
-        "default: runbook with --runbook, else rules")
+    add("--agent", metavar="NAME", default="", help="who heals: runbook, rules, human, healer, mcp, exec:COMMAND, or "
+        "one that a package registered; default: runbook with --runbook, else rules")
     add("--model", metavar="NAME", default="", help="model, for agents that use one")
+    add("--model-alias", metavar="LINE", action="append", default=[], help="a model of your own: "
+        "'ALIAS = PROVIDER/NAME [base_url=URL] [key=VARIABLE] [input=USD] [output=USD] [cached=USD]' (repeatable)")
+    add("--max-calls", type=int, default=100, metavar="N", help="calls per crash (100)")
+    add("--timeout", type=float, default=None, metavar="SECONDS", help="time per crash (no limit)")
+    add("--max-cost", type=float, default=None, metavar="USD", help="cost of the whole run (no limit)")
     add("--agent-option", metavar="KEY=VALUE", action="append", default=[], help="for example rules=all (repeatable)")
     add("--python", metavar="EXE", default="", help="run the program with this interpreter (3.8 or newer)")
     add("--journal", metavar="FILE", default="", help="append every event to FILE as JSON lines")
@@ -116,7 +122,7 @@ def _run(words: argparse.Namespace) -> int:
         return _run_elsewhere(words, config)
     from healguard_core.execution.run import Options, run_program
 
-    agent = _agent(config)
+    agent = _agent(words, config)
 
     def after(events: Sequence["Event"], code: int) -> None:
         if words.report:
@@ -149,6 +155,8 @@ def _config(words: argparse.Namespace) -> Config:
         agent_options=options,
         runbook=entries,
         intercept=words.intercept,
+        max_calls=words.max_calls,
+        timeout=words.timeout,
         cache_dir=str(_cache_dir()),
         journal=os.path.abspath(words.journal) if words.journal else None,
     )
@@ -169,24 +177,11 @@ def _cache_dir() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "healguard"
 
 
-def _agent(config: Config) -> "Agent | None":
+def _agent(words: argparse.Namespace, config: Config) -> "Agent | None":
     """The agent in this process. Raises `SettingsError` naming the nearest agents."""
-    if config.agent == RUNBOOK:
-        return None
-    from importlib.metadata import entry_points
+    from healguard_core.agent_choice import chosen
 
-    known = {point.name: point for point in entry_points(group=GROUP)}
-    if config.agent not in known:
-        advice = nearest(config.agent, [*known, RUNBOOK])
-        raise SettingsError([Problem("HF410", "--agent", f"there is no agent {config.agent!r}", advice)])
-    try:
-        agent: Agent = known[config.agent].load()(dict(config.agent_options))
-        problem = str(getattr(agent, "unusable", str)())
-    except (ImportError, ValueError) as error:
-        problem = str(error)
-    if problem:
-        raise SettingsError([Problem("HF411", "--agent", f"agent {config.agent!r} cannot be used: {problem}")])
-    return agent
+    return chosen(config, words.model, words.model_alias, words.max_cost)
 
 
 def _program(words: argparse.Namespace) -> "Program":
@@ -216,10 +211,12 @@ def _run_elsewhere(words: argparse.Namespace, config: Config) -> int:
     import json
     import tempfile
 
+    from healguard_core.agent_choice import started_elsewhere
     from healguard_core.bundle import build_bundle
     from healguard_core.execution.journal import read
 
-    with tempfile.TemporaryDirectory(prefix="healguard-") as directory:
+    with started_elsewhere(config, words.model, words.model_alias, words.max_cost), \
+            tempfile.TemporaryDirectory(prefix="healguard-") as directory:
         bundle, settings = Path(directory, "healguard.zip"), Path(directory, "config.json")
         if words.report and config.journal is None:
             config.journal = str(Path(directory, "journal.jsonl"))
@@ -340,6 +337,13 @@ def _bundle(words: argparse.Namespace) -> int:
         build_bundle(words.file)
     except OSError as error:
         raise SettingsError([Problem("HF400", words.file, f"cannot write the file: {error.strerror}")]) from error
+    return OK
+
+
+def _mcp(words: argparse.Namespace) -> int:
+    from healguard_core.healing.mcp_bridge import main as serve
+
+    serve(Path(words.root))
     return OK
 
 

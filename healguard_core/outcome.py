@@ -5,11 +5,13 @@ Pure folds over the journal: the same events give the same answer wherever and w
 
 from typing import Any, Dict, List, Optional, Sequence, Set
 
-from healguard_core.protocol import Crashed, Event, Finding, Healed, Probed, Refused, Reraised, Stumbled
+from healguard_core.protocol import Crashed, Event, Finding, Healed, Probed, Refused, Reraised, Stumbled, Used
 
 CORRECT, PROCEED, UNSAFE, HALTED, RERAISED = "correct", "proceed", "unsafe", "halted", "reraised"
 CATEGORIES = (CORRECT, PROCEED, UNSAFE, HALTED, RERAISED)
 
+_USAGE = ("agent", "model", "answered_by", "calls", "retries", "input_tokens", "cached_tokens", "output_tokens",
+          "cost_usd", "seconds", "estimated", "metered")
 _DANGEROUS = "dangerous"
 _UNSAFE_VERDICTS = frozenset(("tainted", "rejected", "blocked"))
 
@@ -67,7 +69,8 @@ def summary(events: Sequence[Event]) -> List[Dict[str, Any]]:
 
     Keys: ``crash``, ``error``, ``message``, ``file``, ``function``, ``line``, ``statement``, ``why`` (nobody would
     handle it), ``second_look``, ``thread``, ``actions``, ``heal`` (None without one), ``by`` and ``reason`` (of whoever
-    decided). An action has ``kind`` (probe, submit or reraise), ``code``, ``error`` and ``ms``.
+    decided), and ``usage`` where a model was asked. An action has ``kind`` (probe, submit or reraise), ``code``,
+    ``error`` and ``ms``.
     """
     records: List[Dict[str, Any]] = []
     latest: Dict[int, Dict[str, Any]] = {}
@@ -117,6 +120,8 @@ def _add(record: Dict[str, Any], event: Event) -> None:
         actions.append(_action("submit", event.code, "", event.ms))
         record["heal"] = _heal_record(event)
         record["by"], record["reason"] = event.by, event.explanation
+    elif isinstance(event, Used):
+        record["usage"] = {name: getattr(event, name) for name in _USAGE}
     elif isinstance(event, Reraised):
         actions.append(dict(_action("reraise", "", "", 0.0), reason=event.reason))
         record["by"], record["reason"] = event.by, event.reason

@@ -243,6 +243,29 @@ class Reraised(Event):
 
 
 @dataclasses.dataclass
+class Used(Event):
+    """What asking an agent about one crash cost. ``calls`` are answered provider requests; ``retries`` the others.
+
+    ``cost_usd`` is None where a price is not known. ``estimated``: a provider did not say how many tokens it
+    counted, so they were estimated from sizes.
+    """
+
+    crash: int = 0
+    agent: str = ""
+    model: str = ""  # the resolved id that was asked for
+    answered_by: str = ""  # the model that the provider says has answered
+    calls: int = 0
+    retries: int = 0
+    input_tokens: int = 0
+    cached_tokens: int = 0  # of the input tokens
+    output_tokens: int = 0
+    cost_usd: Optional[float] = 0.0
+    seconds: float = 0.0  # from the crash to the decision
+    estimated: bool = False
+    metered: bool = True  # counted by the metering proxy; else as the agent itself reported
+
+
+@dataclasses.dataclass
 class UnitEnded(Event):
     """A test or program ended. ``completed``: its outermost call into repository code returned."""
 
@@ -259,7 +282,8 @@ class Stopped(Event):
 EVENTS: Dict[str, Type[Event]] = {
     cls.__name__: cls
     for cls in (
-        Started, Noticed, Crashed, Left, Probed, Refused, Stumbled, Healed, Reraised, UnitEnded, Stopped,
+        Started, Noticed, Crashed, Left, Probed, Refused, Stumbled, Healed, Reraised, Used, UnitEnded,
+        Stopped,
     )
 }
 

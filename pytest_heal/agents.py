@@ -10,11 +10,12 @@ import pytest
 
 from healguard_core.execution.engine import Agent
 from healguard_core.settings.errors import nearest
+from pytest_heal.healing import SIDE, Healing
 
 GROUP = "healguard.agents"
 HUMAN = "human"
 RUNBOOK = "runbook"  # no agent at all: only the runbook answers
-LATER = ("healer", "mini-swe-agent", "openhands", "codex", "mcp")
+LATER = ("mini-swe-agent", "openhands", "codex")
 
 Factory = Callable[[dict[str, Any]], Agent]
 
@@ -22,15 +23,19 @@ Factory = Callable[[dict[str, Any]], Agent]
 class Agents:
     """The agents of one process, each made when first asked for."""
 
-    def __init__(self, config: pytest.Config, options: dict[str, Any]) -> None:
+    def __init__(self, config: pytest.Config, options: dict[str, Any], healing: Healing) -> None:
         self._config = config
+        self._healing = healing
         self._options = options
         self._made: dict[str, Agent] = {}
         self._registered: dict[str, Factory] = {}
 
     def early(self, name: str) -> Agent | None:
         """The agent, when it can be had before conftest files are loaded (they may register agents)."""
-        if name in (RUNBOOK, HUMAN) or name not in {point.name for point in entry_points(group=GROUP)}:
+        found = {point.name: point for point in entry_points(group=GROUP)}
+        if name in (RUNBOOK, HUMAN) or _base(name) not in found:
+            return None
+        if self._healing.too_early():
             return None
         return self.get(name, f"--heal={name}")
 
@@ -51,6 +56,8 @@ class Agents:
         if name == HUMAN and name not in self._registered:
             return self._human(asked_by)
         factory = self._registered.get(name) or self._entry_point(name, asked_by)
+        if getattr(factory, "side", "") == SIDE:
+            return self._healing.agent(name, factory, asked_by)
         try:
             return factory(dict(self._options))
         except ValueError as error:
@@ -58,13 +65,13 @@ class Agents:
 
     def _entry_point(self, name: str, asked_by: str) -> Factory:
         found = {point.name: point for point in entry_points(group=GROUP)}
-        if name in found:
+        if _base(name) in found:
             try:
-                factory: Factory = found[name].load()
+                factory: Factory = found[_base(name)].load()
             except ImportError as error:
                 raise pytest.UsageError(f"{asked_by}: agent {name!r} cannot be imported: {error}") from error
             return factory
-        if name in LATER or name.startswith("exec:"):
+        if name in LATER:
             raise pytest.UsageError(f"{asked_by}: agent {name!r} is not available in this version of pytest-heal")
         known = [*found, *self._registered, RUNBOOK]
         raise pytest.UsageError(f"{asked_by}: there is no agent {name!r}; {nearest(name, known)} "
@@ -92,6 +99,11 @@ class Agents:
         for agent in self._made.values():
             if agent is not but:
                 agent.close()
+
+
+def _base(name: str) -> str:
+    """The agent's own name in ``name:ARGUMENT``."""
+    return name.partition(":")[0]
 
 
 def is_worker(config: pytest.Config) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pytest_heal.categories import CATEGORIES
 from pytest_heal.jsonreport import write_text
-from pytest_heal.wording import crash_line
+from pytest_heal.wording import crash_line, price
 
 Record = dict[str, Any]
 
@@ -50,6 +50,7 @@ def _facts(report: Record) -> str:
     run, totals = report["run"], report["totals"]
     rows = [
         ("agent", run["agent"]),
+        *([("model", run["model"])] if run["model"] else []),
         ("may count as passing", run["accept"]),
         ("exit status", run["exit_status"]),
         ("Python, pytest", f"{run['python']}, {run['pytest']}"),
@@ -57,7 +58,7 @@ def _facts(report: Record) -> str:
         ("crashes", totals["crashes"]),
         ("heals applied", totals["applied"]),
         ("calls", totals["usage"]["calls"]),
-        ("cost", f"${totals['usage']['cost_usd']:.2f}"),
+        ("cost", price(totals["usage"]["cost_usd"])),
     ]
     cells = "".join(f"<tr><th>{escape(str(name))}</th><td>{escape(str(value))}</td></tr>" for name, value in rows)
     return f"<table>{cells}</table>"

@@ -15,7 +15,7 @@ import pytest
 
 from healguard_core import __version__
 from pytest_heal.categories import not_accepted
-from pytest_heal.records import Record, add_usage, applied
+from pytest_heal.records import Record, add_usage, applied, no_usage
 
 if TYPE_CHECKING:
     from pytest_heal.run import Run
@@ -33,7 +33,7 @@ def document(
         "schema": SCHEMA,
         "run": {
             "agent": settings.agent,
-            "model": "",
+            "model": run.healing.model,
             "guarded": settings.guarded,
             "accept": settings.accept,
             "intercept": settings.core.intercept,
@@ -63,7 +63,7 @@ def totals(tests: list[Record], not_accepted: int) -> Record:
         "crashes": sum(len(test["crashes"]) for test in tests),
         "applied": sum(applied(test) for test in tests),
         "not_accepted": not_accepted,
-        "usage": {"calls": 0, "input_tokens": 0, "output_tokens": 0, "cost_usd": 0.0} | spent,
+        "usage": no_usage() | spent,
     }
 
 

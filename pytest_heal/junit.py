@@ -72,7 +72,7 @@ def suite_properties(settings: Settings, results: Results) -> list[tuple[str, ob
         ("heal.applied", sums["applied"]),
         ("heal.not_accepted", sums["not_accepted"]),
         ("heal.calls", sums["usage"]["calls"]),
-        ("heal.cost_usd", sums["usage"]["cost_usd"]),
+        ("heal.cost_usd", "unknown" if sums["usage"]["cost_usd"] is None else sums["usage"]["cost_usd"]),
     ]
 
 

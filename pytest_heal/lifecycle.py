@@ -9,8 +9,10 @@ import pytest
 from pytest_heal import categories
 from pytest_heal.agents import is_worker
 from pytest_heal.counting import Counting
+from pytest_heal.healing import HandOver
 from pytest_heal.junit import JUnit
 from pytest_heal.phases import Expectations, Phases
+from pytest_heal.progress import ProgressLine
 from pytest_heal.protocol import Protocol
 from pytest_heal.results import Results
 from pytest_heal.run import RUN, Run
@@ -39,6 +41,7 @@ def configure(config: pytest.Config) -> None:
     name = run.settings.agent
     run.agents.register()
     run.engine.agent = run.agents.get(name, f"--heal={name}")
+    _refuse_unused(run)
     for label, plugin in {
         "heal-categories": categories,
         "heal-timeouts": run.timeouts,
@@ -48,6 +51,7 @@ def configure(config: pytest.Config) -> None:
         "heal-counting": Counting(),
     }.items():
         config.pluginmanager.register(plugin, label)
+    config.pluginmanager.register(HandOver(run.healing), "heal-hand-over")
     if not is_worker(config):
         _configure_reports(config, run)
 
@@ -59,4 +63,25 @@ def _configure_reports(config: pytest.Config, run: Run) -> None:
     config.pluginmanager.register(JUnit(config, run.settings, results), "heal-junit")
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     if terminal is not None:
+        _show_progress(config, run, terminal)
         config.pluginmanager.register(Terminal(terminal, run, results), "heal-terminal")
+
+
+def _refuse_unused(run: Run) -> None:
+    """What is only for agents with a model is refused without one."""
+    settings = run.settings
+    if run.healing.made:
+        return
+    local = settings.agent in ("runbook", "rules", "human")
+    for option, asked in (("--heal-model", settings.model if local else ""), ("--heal-max-cost", settings.max_cost)):
+        if asked:
+            raise pytest.UsageError(f"{option}={asked}: agent {settings.agent!r} uses no model; leave it out")
+
+
+def _show_progress(config: pytest.Config, run: Run, terminal: object) -> None:
+    """Only where this process runs tests and the user wants to hear of it."""
+    if not run.healing.made or config.option.verbose < 0 or getattr(config.option, "numprocesses", None):
+        return
+    progress = ProgressLine(config, terminal)
+    run.engine.on_pause.append(progress.paused)
+    run.healing.observers.append(progress.show)

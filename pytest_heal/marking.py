@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from healguard_core.protocol import Event, Healed, Refused
+from healguard_core.protocol import Event, Healed, Refused, Used
 from pytest_heal.attempt import Attempt
 from pytest_heal.categories import CATEGORIES, accepted
 from pytest_heal.marks import plan_of
@@ -100,9 +100,9 @@ def properties(events: list[Event], category: str, agent: str) -> list[tuple[str
         ("heal.applied", len(heals)),
         ("heal.blocked", len(blocked)),
         ("heal.agent", ", ".join(by)),
-        ("heal.model", ""),
+        ("heal.model", ", ".join(sorted({event.model for event in events if isinstance(event, Used) and event.model}))),
         ("heal.calls", spent["calls"]),
-        ("heal.cost_usd", spent["cost_usd"]),
+        ("heal.cost_usd", "unknown" if spent["cost_usd"] is None else spent["cost_usd"]),
         ("heal.patch", "\n".join(heal.code.strip() for heal in heals)),
     ]
 

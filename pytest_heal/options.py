@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 OFF = ("", "off")
+LISTS = ("list", "lines")
 _NUMBERS = pytest.version_tuple >= (8, 4)  # since then ini keys may be declared int and float
 
 
 @dataclasses.dataclass(frozen=True)
 class Option:
-    """One option with its ini twin. ``kind`` is text, number, whole, list, switch or ini (no option, a bool)."""
+    """One option with its ini twin. ``kind`` is text, number, whole, list, lines, switch or ini (no option, a bool)."""
 
     name: str  # as the ini key; the option is the same with dashes
     kind: str
@@ -33,9 +34,11 @@ def _text(name: str, metavar: str, help: str, default: str = "", choices: tuple[
 
 
 OPTIONS = (
-    _text("heal", "AGENT", "turn healing on with this agent: rules, runbook, human, or one that a package registered "
+    _text("heal", "AGENT", "turn healing on with this agent: rules, runbook, human, healer, mcp, exec:COMMAND, or "
+          "one that a package registered "
           "(`off` overrules the ini file)"),
-    _text("heal_model", "NAME", "model for LLM agents"),
+    _text("heal_model", "NAME", "model for LLM agents: an alias (gpt, deepseek, glm, or of heal_models), or "
+          "PROVIDER/NAME"),
     _text("heal_guard", "FILE", "HealGuard policy; `off` runs without the HealCore gate, and every report says so"),
     Option("heal_source", "list", "PATH_OR_PACKAGE", "what counts as repository code (repeatable; default: the "
            "packages under the rootdir)", ()),
@@ -65,7 +68,8 @@ OPTIONS = (
 INI_ONLY = (
     _text("heal_junit", "", "where JUnit carries our fields: properties, system-out or off", "properties",
           ("properties", "system-out", "off")),
-    Option("heal_models", "list", "", "aliases of models, `alias=model` each", ()),
+    Option("heal_models", "lines", "", "aliases of models, a line each: ALIAS = PROVIDER/NAME [base_url=URL] "
+           "[key=VARIABLE] [input=USD] [output=USD] [cached=USD]", ()),
     Option("heal_hypothesis", "ini", "", "heal inside hypothesis' @given too", False),
     Option("heal_reruns", "ini", "", "heal in reruns of pytest-rerunfailures too", False),
 )
@@ -107,10 +111,10 @@ def _add_option(group: Any, option: Option) -> None:
 
 def _add_ini(parser: pytest.Parser, option: Option) -> None:
     types: dict[str, Any] = {
-        "text": "string", "list": "args", "switch": "bool", "ini": "bool",
+        "text": "string", "list": "args", "lines": "linelist", "switch": "bool", "ini": "bool",
         "whole": "int" if _NUMBERS else "string", "number": "float" if _NUMBERS else "string",
     }
-    default: Any = list(option.default) if option.kind == "list" else option.default
+    default: Any = list(option.default) if option.kind in LISTS else option.default
     if types[option.kind] == "string":
         default = str(default)
     parser.addini(option.name, option.help, type=types[option.kind], default=default)
@@ -125,9 +129,9 @@ def value(config: pytest.Config, name: str, given: argparse.Namespace | None = N
     option = _BY_NAME[name]
     found = getattr(config.option if given is None else given, name, None)
     if found is not None:
-        return tuple(found) if option.kind == "list" else found
+        return tuple(found) if option.kind in LISTS else found
     found = config.getini(name)
-    if option.kind == "list":
+    if option.kind in LISTS:
         return tuple(found)
     if option.choices and found not in option.choices:
         raise pytest.UsageError(f"{_where(config)}{name} = {found!r}: choose from {', '.join(option.choices)}")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from healguard_core.outcome import summary
-from healguard_core.protocol import Crashed, Event, Healed, Probed, Refused, Stumbled, event_to_json
+from healguard_core.protocol import Crashed, Event, Healed, Probed, Refused, Stumbled, Used, event_to_json
 
 Record = dict[str, Any]
 
@@ -23,9 +23,25 @@ def record_of(nodeid: str, outcome: str | None, events: Sequence[Event], earlier
 
 
 def usage(events: Iterable[Event]) -> Record:
-    """How much was asked: ``calls`` are probes and submissions, refused ones included. Local agents cost nothing."""
-    calls = sum(isinstance(event, (Probed, Stumbled, Healed, Refused)) for event in events)
-    return {"calls": calls, "input_tokens": 0, "output_tokens": 0, "cost_usd": 0.0}
+    """How much was asked: ``calls`` are requests to a model's provider, where they were counted, else probes and
+    submissions (refused ones included). ``cost_usd`` is None where a price is not known; local agents cost nothing.
+    """
+    total = no_usage()
+    events = list(events)
+    counted = set()
+    for event in events:
+        if isinstance(event, Used):
+            add_usage(total, {name: getattr(event, name) for name in total})
+            if event.metered or event.calls:
+                counted.add(event.crash)
+    total["calls"] += sum(isinstance(event, (Probed, Stumbled, Healed, Refused)) and event.crash not in counted
+                          for event in events)
+    return total
+
+
+def no_usage() -> Record:
+    """What asking nobody costs."""
+    return {"calls": 0, "retries": 0, "input_tokens": 0, "cached_tokens": 0, "output_tokens": 0, "cost_usd": 0.0}
 
 
 def kept_events(events: Iterable[Event]) -> list[Record]:
@@ -47,7 +63,8 @@ def applied(record: Record) -> int:
 def add_usage(total: Record, more: Record) -> None:
     """Add one test's usage to the run's."""
     for key, amount in more.items():
-        total[key] = total.get(key, 0) + amount
+        before = total.get(key, 0)
+        total[key] = None if amount is None or before is None else before + amount  # None: not known
 
 
 def crashed(events: list[Event]) -> bool:

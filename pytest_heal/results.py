@@ -12,7 +12,7 @@ import pytest
 
 from pytest_heal.categories import accepted, heal_of
 from pytest_heal.jsonreport import document, write_report
-from pytest_heal.records import Record, crashed
+from pytest_heal.records import Record, crashed, no_usage
 from pytest_heal.run import Run
 
 _now = time.time
@@ -49,7 +49,7 @@ class Results:
             self.marks[nodeid] = mark
         known = self.tests.get(nodeid)
         if category and (known is None or category == "error"):
-            known = self.tests[nodeid] = {"nodeid": nodeid, "outcome": category, "crashes": [], "usage": _no_usage()}
+            known = self.tests[nodeid] = {"nodeid": nodeid, "outcome": category, "crashes": [], "usage": no_usage()}
         if known is not None and nodeid in self.marks:
             outcome = self.marks[nodeid]["category"] or known["outcome"]
             self.tests[nodeid] = {**self.marks[nodeid]["record"], "outcome": outcome}
@@ -117,9 +117,5 @@ def shown(results: Results) -> list[tuple[Record, Record]]:
     """Every test or module that crashed: its mark and its row of the report."""
     rows = results.tests
     return [(mark, rows[nodeid] if nodeid in rows else mark["record"]) for nodeid, mark in results.marks.items()]
-
-
-def _no_usage() -> Record:
-    return {"calls": 0, "input_tokens": 0, "output_tokens": 0, "cost_usd": 0.0}
 
 

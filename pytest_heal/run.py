@@ -9,6 +9,7 @@ from healguard_core.outcome import outcome
 from healguard_core.protocol import CrashContext, Event, Noticed
 from pytest_heal.agents import Agents
 from pytest_heal.attempt import ATTEMPT
+from pytest_heal.healing import Healing
 from pytest_heal.records import Record, kept_events, record_of
 from pytest_heal.settings import Settings
 from pytest_heal.timeouts import Timeouts
@@ -20,7 +21,8 @@ class Run:
     def __init__(self, config: pytest.Config, settings: Settings) -> None:
         self.config = config
         self.settings = settings
-        self.agents = Agents(config, dict(settings.core.agent_options))
+        self.healing = Healing(config, settings)
+        self.agents = Agents(config, dict(settings.core.agent_options), self.healing)
         self.engine = Engine(settings.core, self.agents.early(settings.agent))
         self.timeouts = Timeouts(config)
         self.collected: list[Record] = []  # marks of crashes outside tests, not reported yet

@@ -18,9 +18,6 @@ from pytest_heal import options
 NOT_AVAILABLE = {
     "heal_guard": "--heal-guard=FILE (only --heal-guard=off) is",
     "heal_sarif": "--heal-sarif is",
-    "heal_model": "--heal-model is (there are no LLM agents yet); it is",
-    "heal_max_cost": "--heal-max-cost is (there are no agents that cost anything yet); it is",
-    "heal_models": "the ini key heal_models is (there are no LLM agents yet); it is",
 }
 
 HYPOTHESIS = tuple(f"hypothesis.{name}" for name in (
@@ -44,6 +41,9 @@ class Settings:
     """Everything that the plugin needs to know about a run. Paths are absolute; None where not asked for."""
 
     agent: str
+    model: str
+    models: tuple[str, ...]
+    max_cost: float | None
     rules: str
     accept: str
     second_look: bool
@@ -75,6 +75,9 @@ def resolve(config: pytest.Config, given: argparse.Namespace) -> Settings:
         _entries("--heal-record", [record], gate=False)  # it will be added to
     return Settings(
         agent=agent,
+        model=str(value("heal_model")).strip(),
+        models=tuple(line for line in value("heal_models") if line.strip()),
+        max_cost=_limit(value("heal_max_cost"), "--heal-max-cost"),
         rules=value("heal_rules"),
         accept=value("heal_accept"),
         second_look=value("heal_second_look") == "on",
@@ -90,7 +93,7 @@ def resolve(config: pytest.Config, given: argparse.Namespace) -> Settings:
             root=str(config.rootpath),
             sources=[_source(config, given, text) for text in value("heal_source")],
             agent=agent,
-            agent_options={"rules": value("heal_rules")},
+            agent_options={"rules": value("heal_rules"), "model": str(value("heal_model")).strip()},
             runbook=_entries("--heal-runbook", runbooks, guarded),
             intercept=value("heal_intercept"),
             gate=guarded,

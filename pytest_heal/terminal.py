@@ -147,6 +147,8 @@ def _setting_lines(run: Run) -> list[str]:
     """What the header says."""
     settings, core = run.settings, run.settings.core
     parts = [f"agent {settings.agent}", f"accept {settings.accept}"]
+    if run.healing.shown:
+        parts.insert(1, f"model {run.healing.shown}")
     if core.runbook:
         parts.append(f"{len(core.runbook)} runbook entries")
     if core.sources:

@@ -13,8 +13,17 @@ def crash_line(crash: Record, root: Path | None = None) -> str:
     """One line about one crash: where, error, what the heal changed, verdict, calls, cost."""
     error = crash["error"] + (f": {_short(crash['message'])}" if crash["message"] else "")
     where = f"{place(crash['file'], root)}:{crash['line']} in {crash['function']}"
-    calls = sum(action["kind"] in ("probe", "submit") for action in crash["actions"])
-    return f"{where}: {error} -> {_ending(crash)}; {plural(calls, 'call')}, ${crash.get('cost_usd', 0.0):.2f}"
+    used = crash.get("usage")
+    calls = used["calls"] if used else sum(action["kind"] in ("probe", "submit") for action in crash["actions"])
+    cost = price(used["cost_usd"] if used else 0.0)
+    return f"{where}: {error} -> {_ending(crash)}; {plural(calls, 'call')}, {cost}"
+
+
+def price(cost: float | None) -> str:
+    """An amount of US dollars; small ones are not shown as nothing."""
+    if cost is None:
+        return "cost unknown"
+    return f"${cost:.4f}" if 0 < cost < 0.01 else f"${cost:.2f}"
 
 
 def _ending(crash: Record) -> str:

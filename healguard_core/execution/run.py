@@ -17,6 +17,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Te
 from healguard_core.execution.engine import Agent, Engine
 from healguard_core.execution.instrument.importer import Importer
 from healguard_core.execution.instrument.scope import Scope
+from healguard_core.execution.link import Address, LinkAgent
 from healguard_core.execution.local_agents.human import HumanAgent
 from healguard_core.execution.local_agents.rules import RulesAgent
 from healguard_core.protocol import Config, Crashed, Event, Healed, Reraised, UnitEnded
@@ -100,9 +101,16 @@ def load_config(path: str) -> Config:
 
 
 def local_agent(config: Config) -> Optional[Agent]:
-    """The agent that ``config`` names among those without a model. Raises ``ValueError`` for any other."""
+    """The agent that ``config`` names: one without a model, or any that a healing side (option ``link``) has.
+
+    Raises ``ValueError`` for any other.
+    """
     if config.agent in NO_AGENT:
         return None
+    link = config.agent_options.get("link")
+    if isinstance(link, dict):
+        address = Address(str(link["host"]), int(link["port"]), str(link["token"]))
+        return LinkAgent(config.agent, address, model=str(link.get("model", "")), timeout=config.timeout)
     if config.agent not in LOCAL_AGENTS:
         raise ValueError(
             "agent {!r} cannot run inside the program; use one of: runbook, {}".format(

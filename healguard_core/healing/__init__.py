@@ -1,1 +1,1 @@
-"""The healing side: agents that live outside the process under test."""
+"""The healing side: agents and models, in one process per run that starts at the first crash. Imports nothing."""

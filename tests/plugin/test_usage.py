@@ -14,12 +14,19 @@ RULES = ("--heal=rules",)
 @pytest.mark.parametrize(("arguments", "says"), [
     (("--heal=rulez",), "there is no agent 'rulez'; did you mean 'rules'?"),
     (("--heal=runbook",), "add --heal-runbook=FILE"),
-    (("--heal=healer",), "not available in this version"),
-    (("--heal=exec:claude",), "not available in this version"),
-    ((*RULES, "--heal-model=gpt"), "--heal-model is .* not available in this version"),
+    (("--heal=codex",), "not available in this version"),
+    (("--heal=healer",), "agent 'healer' needs a model: add --heal-model=NAME"),
+    (("--heal=healer", "--heal-model=gtp"), r"--heal-model=gtp: there is no model 'gtp'; did you mean gpt"),
+    (("--heal=healer", "--heal-model=openai/gpt-5.6-tera"), "did you mean openai/gpt-5.6-terra"),
+    (("--heal=healer", "--heal-model=gpt"), "needs its key in the environment variable OPENAI_API_KEY"),
+    (("--heal=exec:",), "needs an argument: exec:COMMAND"),
+    (("--heal=mcp:now",), "--heal=mcp:now: the agent takes none"),
+    (("--heal=mcp", "--heal-model=gpt"), "agent 'mcp' uses no model"),
+    (("--heal=exec:cat", "--heal-max-cost=1"), "--heal-max-cost cannot hold"),
+    ((*RULES, "--heal-model=gpt"), "--heal-model=gpt: agent 'rules' uses no model"),
     ((*RULES, "--heal-guard=sinks.yaml"), r"--heal-guard=FILE .* not available in this version"),
     ((*RULES, "--heal-sarif=a.sarif"), "--heal-sarif is not available in this version"),
-    ((*RULES, "--heal-max-cost=1"), "--heal-max-cost is .* not available in this version"),
+    ((*RULES, "--heal-max-cost=1"), "--heal-max-cost=1.0: agent 'rules' uses no model"),
     ((*RULES, "--heal-protocol=paper"), "--heal-protocol=paper is not available in this version"),
     ((*RULES, "--heal-max-calls=0"), "--heal-max-calls=0: this must be at least 1"),
     ((*RULES, "--heal-timeout=-1"), "must not be negative"),
@@ -40,13 +47,24 @@ def test_wrong_options(shop: Project, arguments: tuple[str, ...], says: str) -> 
     ("heal_accept = some", "heal_accept = 'some': choose from none, correct, proceed"),
     ("heal_second_look = maybe", "heal_second_look = 'maybe': choose from on, off"),
     ("heal_junit = xml", "heal_junit = 'xml': choose from"),
-    ("heal_models = gpt=x", "heal_models is .* not available in this version"),
 ])
 def test_wrong_ini_values(shop: Project, line: str, says: str) -> None:
     shop.write({"pytest.ini": f"[pytest]\nheal = rules\n{line}\n"})
     result = shop.run()
     assert result.ret == 4
     assert re.search(says, result.err), result.err
+
+
+@pytest.mark.parametrize(("line", "says"), [
+    ("own=x", "heal_models: 'own=x' is not of the form"),
+    ("own = openai/x bas_url=http://localhost/v1", "'bas_url=http://localhost/v1' is unknown"),
+    ("own = openai/x input=cheap", "input='cheap' must be US dollars per million tokens"),
+])
+def test_wrong_models(shop: Project, line: str, says: str) -> None:
+    shop.write({"pytest.ini": f"[pytest]\nheal = healer\nheal_model = own\nheal_models = {line}\n"})
+    result = shop.run()
+    assert result.ret == 4
+    assert says in result.err
 
 
 @pytest.mark.parametrize(("mark", "says"), [
