@@ -13,8 +13,8 @@ from types import CodeType, FrameType
 from typing import Dict, Sequence, Tuple
 
 ORDINARY, OUTCOME, OPEN, KEEPER, STORE = "ordinary", "outcome", "open", "keeper", "store"
-"""Roles of a frame: look at its handlers; the outcome is recorded here; its handlers are not looked at; so, too, because
-it is a transparent catcher; it stores the exception for somebody else, so nobody can tell."""
+"""Roles of a frame: look at its handlers; the outcome is recorded here; its handlers are not looked at; so, too,
+because it is a transparent catcher; it stores the exception for somebody else, so nobody can tell."""
 
 _OUTCOMES = """
 _pytest.python:pytest_pyfunc_call _pytest.python:importtestmodule _pytest.python:Module._importtestmodule

@@ -38,7 +38,7 @@ def answers(tmp_path, files, *command):
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join([str(tmp_path), str(ROOT)]))
     done = subprocess.run(
         [sys.executable, *command], cwd=str(tmp_path), env=environment, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, universal_newlines=True, timeout=120, check=False)
+        stderr=subprocess.STDOUT, text=True, timeout=120, check=False)
     said = json.loads((tmp_path / "said.json").read_text())
     return {name: answer for name, answer, _ in said}, done.stdout
 
