@@ -92,8 +92,20 @@ def _steps(traced: list[Any]) -> list[Any]:
     return [events, *traced[1:]]
 
 
+def _lines_are_settled(program: Program) -> bool:
+    """Whether the compiler gives the program the same lines wherever it is put.
+
+    3.11 and 3.12 give the end of a ``finally`` body that it copies for a ``return`` the line of whatever stands before, and
+    3.13 drops the line of a ``with`` that is left from an ``async for``, but not from one inside of a ``try``.
+    """
+    source = program.source
+    if sys.version_info < (3, 13):
+        return not ("finally:" in source and "return" in source)
+    return sys.version_info[:2] != (3, 13) or not ("async for" in source and "with" in source)
+
+
 @many
-@given(programs())
+@given(programs().filter(_lines_are_settled))
 def test_a_tracer_sees_the_same_events_when_nothing_is_raised(program: Program) -> None:
     plain = traced(compile_plain(program.source), program, never)
     assume(all(event[0] != "exception" for event in plain[0]))
@@ -121,7 +133,7 @@ def arcs(traced: list[Any]) -> set[tuple[str, int, int]]:
 
 
 @many
-@given(programs(), st.data())
+@given(programs().filter(_lines_are_settled), st.data())
 def test_no_step_from_line_to_line_is_invented(program: Program, data: Any) -> None:
     crashing = data.draw(st.sampled_from([never, *(number.__eq__ for number in range(program.crashes))]))
     plain = traced(compile_plain(program.source), program, crashing)
