@@ -27,8 +27,8 @@ except ImportError:  # Windows
 
 ABSENT, OFF, COLD, WARM = "plugin absent", "plugin off", "on, cold cache", "on, warm cache"
 SETTINGS = (ABSENT, OFF, COLD, WARM)
-PLAIN_TESTS, RAISING_TESTS = "test_plain.py", "test_raising.py"
-MODULES = 40
+EMPTY_TESTS, PLAIN_TESTS, RAISING_TESTS = "test_empty.py", "test_plain.py", "test_raising.py"
+MODULES = 100
 
 MODULE = '''
 def spread(values):
@@ -99,6 +99,10 @@ def from_the_bottom(times):
             caught += 1
     return caught
 '''
+EMPTY = """
+def test_empty():
+    pass
+"""
 PLAIN = '''
 import importlib
 import pytest
@@ -144,6 +148,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         folder = Path(name)
         generate(folder, given.modules)
         loads = [
+            Workload("one empty test: what starting costs", (EMPTY_TESTS,), "load", folder),
             Workload("generated project", (PLAIN_TESTS,), "load", folder),
             Workload("generated project, exceptions as control flow", (RAISING_TESTS,), "load", folder),
         ]
@@ -176,6 +181,7 @@ def generate(folder: Path, modules: int) -> None:
     (folder / "load" / "__init__.py").touch()
     for number in range(modules):
         (folder / "load" / f"part{number}.py").write_text(MODULE, encoding="utf-8")
+    (folder / EMPTY_TESTS).write_text(EMPTY, encoding="utf-8")
     (folder / PLAIN_TESTS).write_text(PLAIN.format(modules=modules), encoding="utf-8")
     (folder / RAISING_TESTS).write_text(RAISING.format(modules=modules), encoding="utf-8")
     (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
