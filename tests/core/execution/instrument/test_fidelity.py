@@ -96,8 +96,8 @@ def _lines_are_settled(program: Program) -> bool:
     """Whether the compiler gives the program the same lines wherever it is put.
 
     3.11 and 3.12 give the end of a ``finally`` body that is copied for a ``return`` the line of whatever stands
-    3.11 and 3.12 give the end of a ``finally`` body that they copy for a ``return`` the line of whatever stands before;
-    3.13 drops the line of a ``with`` that is left from an ``async for``, but not from one inside of a ``try``.
+    before; 3.13 drops the line of a ``with`` that is left from an ``async for``, but not inside of a ``try``.
+    """
     source = program.source
     if sys.version_info < (3, 13):
         return not ("finally:" in source and "return" in source)
