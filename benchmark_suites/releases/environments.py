@@ -95,8 +95,11 @@ class Environments:
 
     def build_wheel(self, folder: Path, into: Path) -> None:
         """Build the wheel of the source tree ``folder`` into ``into``. Raises `EnvironmentUnavailable`."""
-        command = [self._uv, "build", "--quiet", "--wheel", "--out-dir", str(into), str(folder)] if self._uv else [
-            sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(into), str(folder)]
+        if self._uv:
+            command = [self._uv, "build", "--quiet", "--wheel", "--python", sys.executable, "--out-dir", str(into)]
+        else:
+            command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(into)]
+        command.append(str(folder))
         self._run(command, f"{folder} cannot be built into a wheel")
 
     def _prepare_pip(self, environment: Environment, replace: str) -> None:
