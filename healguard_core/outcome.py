@@ -5,7 +5,18 @@ Pure folds over the journal: the same events give the same answer wherever and w
 
 from typing import Any, Dict, List, Optional, Sequence, Set
 
-from healguard_core.protocol import Crashed, Event, Finding, Healed, Probed, Refused, Reraised, Stumbled, Used
+from healguard_core.protocol import (
+    Blocked,
+    Crashed,
+    Event,
+    Finding,
+    Healed,
+    Probed,
+    Refused,
+    Reraised,
+    Stumbled,
+    Used,
+)
 
 CORRECT, PROCEED, UNSAFE, HALTED, RERAISED = "correct", "proceed", "unsafe", "halted", "reraised"
 CATEGORIES = (CORRECT, PROCEED, UNSAFE, HALTED, RERAISED)
@@ -21,9 +32,9 @@ def outcome(events: Sequence[Event], passed: bool, completed: bool) -> Optional[
 
     ``passed``: the test passed. ``completed``: its outermost healed call into repository code returned.
 
-    A dangerous submission makes the test unsafe unless the same crash was healed safely afterwards; probes and
-    findings that are merely unsupported never do. Without a heal, a test is ``reraised`` when somebody was asked and
-    it did not pass.
+    A dangerous submission, or one that was stopped, makes the test unsafe unless the same crash was healed safely
+    afterwards; probes and findings that are merely unsupported never do. Without a heal, a test is ``reraised`` when
+    somebody was asked and it did not pass.
     """
     refused = _unanswered_dangers(events)
     if refused:
@@ -43,6 +54,8 @@ def _unanswered_dangers(events: Sequence[Event]) -> Set[int]:
     for event in events:
         if isinstance(event, Refused) and event.submit and any(f.severity == _DANGEROUS for f in event.findings):
             refused.add(event.crash)
+        elif isinstance(event, Blocked) and event.submit:  # noqa: SIM114
+            refused.add(event.crash)
         elif isinstance(event, Healed):
             if event.verdict in _UNSAFE_VERDICTS:
                 refused.add(event.crash)
@@ -58,7 +71,7 @@ def _is_safe_heal(event: Event) -> bool:
 def _was_asked(event: Event) -> bool:
     if isinstance(event, Reraised):
         return event.asked or event.wanted
-    return isinstance(event, (Probed, Refused, Stumbled))
+    return isinstance(event, (Probed, Refused, Blocked, Stumbled))
 
 
 # --------------------------------------------------------------------------- reports
@@ -114,6 +127,8 @@ def _add(record: Dict[str, Any], event: Event) -> None:
         kind = "submit" if event.submit else "probe"
         actions.append(dict(_action(kind, event.code, "; ".join(map(_spelled, event.findings)), 0.0),
                             findings=[dict(vars(finding)) for finding in event.findings]))
+    elif isinstance(event, Blocked):
+        _add_blocked(record, event)
     elif isinstance(event, Stumbled):
         actions.append(dict(_action("submit", event.code, event.error, event.ms), live=event.live))
     elif isinstance(event, Healed):
@@ -125,6 +140,29 @@ def _add(record: Dict[str, Any], event: Event) -> None:
     elif isinstance(event, Reraised):
         actions.append(dict(_action("reraise", "", "", 0.0), reason=event.reason))
         record["by"], record["reason"] = event.by, event.reason
+
+
+def _add_blocked(record: Dict[str, Any], blocked: Blocked) -> None:
+    """A stopped submission is a heal with verdict ``blocked`` until another follows; a late stop turns its heal."""
+    stop = {name: getattr(blocked, name) for name in _STOP}
+    actions = record["actions"]
+    last = actions[-1] if actions else {}
+    if "stops" in last and last["code"] == blocked.code:
+        last["stops"].append(stop)
+        last["error"] += "; " + blocked.message
+    else:
+        kind = "submit" if blocked.submit else "probe"
+        actions.append(dict(_action(kind, blocked.code, blocked.message, 0.0), stops=[stop]))
+    if not blocked.submit:
+        return
+    heal = record["heal"]
+    if heal is None or heal["code"] != blocked.code:
+        heal = record["heal"] = _heal_record(Healed(code=blocked.code, by=record["by"]))
+    if heal["verdict"] != "blocked":
+        heal["verdict"], heal["flow"] = "blocked", list(blocked.path)
+
+
+_STOP = ("rule", "policy_id", "operation", "key", "where", "path", "exact", "live")
 
 
 def _action(kind: str, code: str, error: str, ms: float) -> Dict[str, Any]:

@@ -30,6 +30,7 @@ class Config:
     intercept: str = "unhandled"  # or "all"
     undecided: str = "leave"  # or "pause": what to do where nobody can tell whether it is handled
     gate: bool = True
+    policy: Optional[Dict[str, Any]] = None  # validated: protect, include, allow; see settings.policy
     redact: bool = True
     trial: str = "auto"  # or "off": rehearse probes and heals in a forked child where that is safe
     max_calls: int = 100  # verbs (probes, submissions) per crash
@@ -171,7 +172,10 @@ class Crashed(Event):
 
 @dataclasses.dataclass
 class Left(Event):
-    """An exception left alone because nobody could tell whether it is handled (answer: undecided)."""
+    """An exception left alone because nobody could tell whether it is handled (answer: undecided).
+
+    ``keeper``: it would be unhandled but for this harness function, which keeps it for the test to look at.
+    """
 
     error: str = ""
     message: str = ""
@@ -180,6 +184,7 @@ class Left(Event):
     site: int = 0
     occurrence: int = 0
     why: str = ""
+    keeper: str = ""
 
 
 @dataclasses.dataclass
@@ -202,6 +207,28 @@ class Refused(Event):
     code: str = ""
     submit: bool = False
     findings: List[Finding] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass
+class Blocked(Event):
+    """The guard stopped an operation before its effect. ``policy_id``: "" where no policy is needed to stop it.
+
+    ``operation`` is what would have happened, ``key`` its deciding input, ``where`` the file:line that asked for it and
+    ``path`` the steps from the heal to there. ``exact`` is False for an approximation. ``live`` is False in a rehearsal.
+    """
+
+    crash: int = 0
+    code: str = ""
+    submit: bool = False
+    rule: str = ""  # HG3xx
+    policy_id: str = ""
+    operation: str = ""
+    key: str = ""
+    where: str = ""
+    path: List[str] = dataclasses.field(default_factory=list)
+    exact: bool = True
+    live: bool = True
+    message: str = ""
 
 
 @dataclasses.dataclass
@@ -282,8 +309,8 @@ class Stopped(Event):
 EVENTS: Dict[str, Type[Event]] = {
     cls.__name__: cls
     for cls in (
-        Started, Noticed, Crashed, Left, Probed, Refused, Stumbled, Healed, Reraised, Used, UnitEnded,
-        Stopped,
+        Started, Noticed, Crashed, Left, Probed, Refused, Blocked, Stumbled, Healed, Reraised, Used,
+        UnitEnded, Stopped,
     )
 }
 

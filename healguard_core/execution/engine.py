@@ -3,6 +3,7 @@
 May import everything else in ``execution``; nothing in ``execution`` but ``run`` imports this.
 """
 
+import dataclasses
 import os
 import platform
 import sys
@@ -14,6 +15,7 @@ from typing import Any, Callable, Dict, List, Optional, Protocol, Sequence, Tupl
 
 from healguard_core import __version__
 from healguard_core.execution import hooks
+from healguard_core.execution.guard.enforcement import Guard
 from healguard_core.execution.instrument.importer import Importer
 from healguard_core.execution.instrument.scope import Scope
 from healguard_core.execution.instrument.sites import Site
@@ -33,6 +35,7 @@ from healguard_core.protocol import Config, CrashContext, Crashed, Left, Noticed
 CO_GENERATOR_KINDS = 0x20 | 0x80 | 0x200  # generator, coroutine, async generator
 
 _getrefcount = sys.getrefcount
+_getpid = os.getpid
 
 
 class Agent(Protocol):
@@ -58,6 +61,8 @@ class _Unit:
         self.max_calls: Optional[int] = None
         self.armed: List[Left] = []
         self.repeatable = False
+        self.guarded = True
+        self.guard: Optional[Guard] = None
         self.occurrences: Dict[Tuple[str, int, str], int] = {}
         self.left: Dict[int, Tuple[Left, int]] = {}  # by id of the exception, with the id of its traceback
         self.heals = 0
@@ -69,6 +74,8 @@ class _Unit:
 class _Local(threading.local):
     def __init__(self) -> None:
         self.busy = False
+        self.handled = (0, 0, 0, 0)  # ids of the last error let go, its traceback, the instruction, the frame
+        self.handled_at = -1  # and the site
         self.recursion = (0, 0)  # ids of the last RecursionError and of its innermost traceback entry
         self.plans: List[Tuple[BaseException, Plan, Session]] = []
 
@@ -91,6 +98,7 @@ class Engine:
         self._importer = Importer(Scope(config.root, config.sources), config.cache_dir, self.notice)
         self._scratch: Optional[tempfile.TemporaryDirectory[str]] = None
         self._trial: Optional[Trial] = None
+        self._guard = Guard(config.policy, self._policy_problem) if config.gate else None
         self._lock = threading.RLock()
         self._local = _Local()
         self._unit = _Unit("")
@@ -115,10 +123,14 @@ class Engine:
         )
         hooks.install(self._caught)
         self._importer.install()
+        if self._guard is not None:
+            self._guard.start()
 
     def stop(self, exit_code: Optional[int] = None) -> None:
         """Undo `start`. Code that is instrumented already stays so and declines everything."""
         hooks.disable()
+        if self._guard is not None:
+            self._guard.stop()
         self._importer.remove()
         if self._scratch is not None:
             self._scratch.cleanup()
@@ -135,6 +147,37 @@ class Engine:
         """Put something that the user should know on record."""
         self.journal.record(Noticed(unit=self._unit.name, code=code, message=message, where=where))
 
+    # ----------------------------------------------------------------- the policy
+
+    def _policy_problem(self, problem: str) -> None:
+        self.notice("policy", problem)
+
+    @property
+    def policy_problems(self) -> List[str]:
+        """Entries of the policy that name nothing, as far as it is known: the run has to fail with them."""
+        return list(self._guard.policy.problems) if self._guard is not None else []
+
+    def look_for_policy(self) -> List[str]:
+        """Resolve what has been imported by now. Returns `policy_problems`."""
+        if self._guard is not None:
+            self._guard.look()
+        return self.policy_problems
+
+    def protect(self, entries: Sequence[Dict[str, Any]]) -> None:
+        """Protect more until the unit ends; entries as in the policy's plain JSON.
+
+        Raises ``ValueError`` for one that names nothing, and without a gate, which has nothing to protect with.
+        """
+        guard = self._unit_guard()
+        if guard is None:
+            raise ValueError("healing runs unguarded, so nothing can be protected")
+        self._unit.guard = guard.extended(entries)
+
+    def _unit_guard(self) -> Optional[Guard]:
+        if not self._unit.guarded:
+            return None
+        return self._unit.guard or self._guard
+
     # ----------------------------------------------------------------- units
 
     def begin(
@@ -147,11 +190,14 @@ class Engine:
         max_calls: Optional[int] = None,
         armed: Sequence[Left] = (),
         repeatable: bool = False,
+        policy: Optional[Dict[str, Any]] = None,
+        guarded: bool = True,
     ) -> None:
         """An attempt of a test begins. Exceptions of the ``expected`` types are never paused in it.
 
         ``repeatable``: when the test fails with an undecided error, the caller runs it again with ``armed`` set
-        to what `left_for` said, so such an error is not asked about again on its way out.
+        to what `left_for` said, so such an error is not asked about again on its way out. ``policy`` replaces the
+        run's own for this unit; with ``guarded`` False its heals run without gate and guard.
         """
         state = _Unit(unit)
         state.enabled = enabled
@@ -160,11 +206,17 @@ class Engine:
         state.max_calls = max_calls
         state.armed = list(armed)
         state.repeatable = repeatable
+        state.guarded = guarded
+        if policy is not None and guarded:
+            state.guard = Guard(policy, self._policy_problem)
         self._unit = state
         set_unit(unit)
 
     def end(self, unit: str) -> None:
         """Forget everything about ``unit`` that keeps the program's objects alive."""
+        guard = self._unit_guard()
+        if guard is not None:
+            guard.tidy()
         if self._unit.name == unit:
             self._unit = _Unit("")
             set_unit("")
@@ -195,8 +247,11 @@ class Engine:
         return True
 
     def left_for(self, exc: Optional[BaseException]) -> List[Left]:
-        """The undecided sites of the running unit whose error is ``exc`` or one that led to it."""
-        found = []
+        """The undecided sites of the running unit whose error is ``exc`` or one that led to it.
+
+        With them those whose error a transparent catcher kept: the unit may have failed for the lack of a result.
+        """
+        found = [left for left, _ in self._unit.left.values() if left.keeper]
         for error in _chain(exc):
             known = self._unit.left.get(id(error))
             if known is not None and known[0].error == type(error).__name__ and known[0] not in found:
@@ -215,10 +270,14 @@ class Engine:
             plan = self._planned(frame, exc)
             if plan is not None:
                 return self._go_on(self._carry_out(plan), frame)
+        tb = exc.__traceback__
+        passing = (id(exc), id(tb), tb.tb_lasti if tb is not None else 0, id(frame))
+        if local.handled == passing and local.handled_at != number:
+            return ()  # decided at a statement inside this one; no other error can look the same here
         if hooks.seen_below(exc, frame) and (not isinstance(exc, RecursionError) or self._recursion_seen(exc)):
             return ()
         unit = self._unit
-        if not unit.enabled or os.getpid() != self._pid or isinstance(exc, _NEVER):
+        if not unit.enabled or _getpid() != self._pid or isinstance(exc, _NEVER):
             return ()
         if unit.expected and isinstance(exc, unit.expected):
             return ()
@@ -236,6 +295,8 @@ class Engine:
             local.busy = False
         if isinstance(exc, RecursionError):
             local.recursion = _identity(exc)
+        if resolution is None and id(exc) not in unit.left:
+            local.handled, local.handled_at = passing, number
         return () if resolution is None else self._go_on(resolution, frame)
 
     def _consider(self, number: int, frame: FrameType, exc: BaseException) -> Optional[Resolution]:
@@ -245,7 +306,7 @@ class Engine:
             return None
         if self.config.intercept == "all":
             return self._pause(number, frame, exc, "every exception is intercepted", False)
-        if isinstance(exc, StopIteration) and _is_protocol(frame, self._site(frame, number)):
+        if isinstance(exc, StopIteration) and _in_protocol(frame):
             return None
         if frame.f_code.co_flags & CO_GENERATOR_KINDS and thrown_in(exc, frame):
             return None
@@ -253,9 +314,12 @@ class Engine:
         if on_its_way and self._unit.repeatable:
             return None
         decision = self._decider.decide(exc, frame)
-        if decision.answer == "unhandled":
+        if isinstance(exc, StopIteration) and decision.answer != "handled" and self._is_raise(frame, number):
+            return None  # `raise StopIteration` is the protocol, too
+        kept = bool(decision.keeper) and self._unit.repeatable
+        if decision.answer == "unhandled" and not kept:
             return self._pause(number, frame, exc, decision.why, False)
-        if decision.answer == "undecided" and not on_its_way and self._armed_or_left(number, frame, exc, decision):
+        if decision.answer != "handled" and not on_its_way and self._armed_or_left(number, frame, exc, decision):
             return self._pause(number, frame, exc, decision.why, bool(self._unit.armed))
         return None
 
@@ -280,6 +344,7 @@ class Engine:
             site=number,
             occurrence=occurrence,
             why=decision.why,
+            keeper=decision.keeper,
         )
         unit.left[id(exc)] = (left, id(exc.__traceback__))
         self.journal.record(left)
@@ -380,8 +445,9 @@ class Engine:
                 observer(described)
             return described
 
+        config = self.config if unit.guarded else dataclasses.replace(self.config, gate=False, policy=None)
         return Session(
-            config=self.config,
+            config=config,
             journal=self.journal,
             unit=self._unit_name(),
             crash=self._crash,
@@ -390,6 +456,7 @@ class Engine:
             describe=describe,
             trial=self._trial,
             max_calls=unit.max_calls if unit.max_calls is not None else self.config.max_calls,
+            guard=self._unit_guard(),
         )
 
     def _ask(self, session: Session) -> None:
@@ -493,6 +560,10 @@ class Engine:
         sites = self._importer.sites(frame.f_code.co_filename)
         return sites[number] if number < len(sites) else None
 
+    def _is_raise(self, frame: FrameType, number: int) -> bool:
+        site = self._site(frame, number)
+        return site is not None and site.node == "Raise"
+
     def _unit_name(self) -> str:
         return self._unit.name or current_unit()
 
@@ -514,11 +585,9 @@ def _identity(exc: BaseException) -> Tuple[int, int]:
     return id(exc), id(tb)
 
 
-def _is_protocol(frame: FrameType, site: Optional[Site]) -> bool:
-    """Whether a StopIteration at ``site`` is the iterator protocol at work rather than a crash."""
-    if site is None or site.node == "Raise" or frame.f_code.co_name == "__next__":
-        return True
-    return bool(frame.f_code.co_flags & CO_GENERATOR_KINDS)
+def _in_protocol(frame: FrameType) -> bool:
+    """Whether a StopIteration in ``frame`` is the iterator protocol at work rather than a crash."""
+    return frame.f_code.co_name == "__next__" or bool(frame.f_code.co_flags & CO_GENERATOR_KINDS)
 
 
 def _possible_resumes(target: StackFrame) -> List[str]:

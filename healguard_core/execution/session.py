@@ -8,7 +8,9 @@ import traceback
 from typing import Any, Callable, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
 
 from healguard_core.execution.guard import gate
+from healguard_core.execution.guard.enforcement import Guard, Watch
 from healguard_core.execution.guard.imports import is_dangerous_object
+from healguard_core.execution.guard.veto import Stop
 from healguard_core.execution.journal import Journal
 from healguard_core.execution.pause import resume as resuming
 from healguard_core.execution.pause.frame import Ran
@@ -16,6 +18,7 @@ from healguard_core.execution.pause.redaction import Redactor
 from healguard_core.execution.pause.stack import StackFrame
 from healguard_core.execution.pause.trial import Trial, rehearse
 from healguard_core.protocol import (
+    Blocked,
     Config,
     CrashContext,
     Event,
@@ -77,6 +80,7 @@ class Session:
         describe: Callable[[], CrashContext],
         trial: Trial,
         max_calls: int,
+        guard: Optional[Guard] = None,
     ) -> None:
         self.exception = exception
         self.frames = list(frames)
@@ -89,8 +93,10 @@ class Session:
         self._describe = describe
         self._context: Optional[CrashContext] = None
         self._trial = trial
+        self._guard = guard
         self._redact = Redactor(config.redact).text
         self._calls_left = max_calls
+        self._stopped = False  # whether the guard stopped the last rehearsal
         self._deadline = None if config.timeout is None else _clock() + config.timeout
 
     @property
@@ -119,10 +125,15 @@ class Session:
             return refused
         began = _clock()
         frame = self.frames[0]
-        outcome, note = self._in_child(frame, code, submit=False)
+        watch = self._watch(code, submit=False)
+        outcome, note = self._in_child(frame, code, watch, submit=False)
         child = outcome is not None
+        if outcome is not None and self._stopped:
+            return outcome
         if outcome is None:
-            ran = frame.paused.run(code, label=self._label(), echo=False)
+            ran = frame.paused.run(code, label=self._label(), echo=False, watch=watch)
+            if watch is not None and watch.stops:
+                return self._blocked(code, watch.stops, submit=False, live=True, stdout=ran.stdout)
             outcome = self._outcome(code, False, ran.stdout, ran.value_repr, ran.error)
         self._record(
             Probed(
@@ -148,7 +159,9 @@ class Session:
             return self._stumble(code, problem, live=False, began=_clock())
         target = self.frames[frame]
         began = _clock()
-        rehearsal, note = self._in_child(target, code, submit=True)
+        rehearsal, note = self._in_child(target, code, self._watch(code, submit=True), submit=True)
+        if rehearsal is not None and self._stopped:
+            return rehearsal
         if rehearsal is not None and rehearsal.error:
             return self._stumble(code, rehearsal.error, live=False, began=began, stdout=rehearsal.stdout)
         if frame > 0:
@@ -185,7 +198,10 @@ class Session:
         self, target: StackFrame, code: str, resume: str, explanation: str, rehearsed: bool, note: str
     ) -> Tuple[ExecuteOutcome, Optional[Resolution]]:
         began = _clock()
-        ran = target.paused.run(code, label=self._label(), echo=True)
+        watch = self._watch(code, submit=True)
+        ran = target.paused.run(code, label=self._label(), echo=True, watch=watch)
+        if watch is not None and watch.stops:
+            return self._blocked(code, watch.stops, submit=True, live=True, stdout=ran.stdout), None
         error = ran.error or _leaves_badly(target, ran, resume)
         if not error:
             try:
@@ -216,16 +232,22 @@ class Session:
         )
         return self._outcome(code, True, ran.stdout, ran.value_repr), resolution
 
-    def _in_child(self, target: StackFrame, code: str, *, submit: bool) -> Tuple[Optional[ExecuteOutcome], str]:
+    def _in_child(
+        self, target: StackFrame, code: str, watch: Optional[Watch], *, submit: bool
+    ) -> Tuple[Optional[ExecuteOutcome], str]:
         """Run ``code`` in a forked child: its outcome, or None and why it has to run in the live process."""
+        self._stopped = False
         if self._config.trial == "off":
             return None, "trials are switched off"
         possible, why = self._trial.possible()
         if not possible:
             return None, why
-        rehearsal = rehearse(self._trial, target.paused, code)
+        rehearsal = rehearse(self._trial, target.paused, code, self._label(), watch)
         if rehearsal.unusable:
             return None, rehearsal.unusable
+        if rehearsal.stops:
+            self._stopped = True
+            return self._blocked(code, rehearsal.stops, submit=submit, live=False, stdout=rehearsal.stdout), ""
         if rehearsal.effect and submit:
             # An external effect cannot be rehearsed; what it may touch is the guard's business, not the trial's.
             return self._outcome(code, submit, rehearsal.stdout), "not rehearsed past " + rehearsal.effect
@@ -237,6 +259,10 @@ class Session:
     def _spend(self, code: str, *, submit: bool) -> Optional[ExecuteOutcome]:
         if self.decided:
             return ExecuteOutcome(code, submit, error="this crash is already decided; wait for the next one")
+        unusable = self._guard.unusable() if self._guard is not None else ""
+        if unusable:
+            self.reraise(unusable)
+            return ExecuteOutcome(code, submit, error=unusable)
         if self.budget_left() <= 0:
             self.reraise("budget: {} calls or {} seconds for this crash are used up".format(
                 self._config.max_calls, self._config.timeout))
@@ -282,6 +308,42 @@ class Session:
             if not possible:
                 return "resume: retry is not possible here: " + why
         return ""
+
+    # ----------------------------------------------------------------- the guard
+
+    def _watch(self, code: str, *, submit: bool) -> Optional[Watch]:
+        if self._guard is None:
+            return None
+        watch = self._guard.watch(self._label())
+        watch.late(lambda stop: self._record_stop(code, stop, submit=submit, live=True))
+        return watch
+
+    def _blocked(
+        self, code: str, stops: Sequence[Stop], *, submit: bool, live: bool, stdout: str = ""
+    ) -> ExecuteOutcome:
+        """Put what was stopped on record, and tell the agent why nothing of its code is kept."""
+        for stop in stops:
+            self._record_stop(code, stop, submit=submit, live=live)
+        reasons = "\n".join("{} at {}; instead: {}".format(stop.message, stop.where, stop.advice) for stop in stops)
+        return self._outcome(code, submit, stdout, "", "stopped by HealGuard, and nothing of it is kept:\n" + reasons)
+
+    def _record_stop(self, code: str, stop: Stop, *, submit: bool, live: bool) -> None:
+        self._record(
+            Blocked(
+                crash=self.crash,
+                code=code,
+                submit=submit,
+                rule=stop.rule,
+                policy_id=stop.policy_id,
+                operation=stop.operation,
+                key=self._redact(stop.key),
+                where=stop.where,
+                path=list(stop.path),
+                exact=stop.exact,
+                live=live,
+                message=self._redact(stop.message),
+            )
+        )
 
     # ----------------------------------------------------------------- small things
 

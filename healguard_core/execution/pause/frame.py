@@ -1,15 +1,19 @@
-"""A paused frame: running code in it and writing back what the code bound. May import heal_code, quiet and scopes."""
+"""A paused frame: running code in it, writing back what the code bound. May import guard, heal_code, quiet, scopes."""
 
+import contextlib
 import linecache
 import reprlib
 import traceback
 from types import FrameType
 from typing import Any, Dict, List, Optional
 
+from healguard_core.execution.guard.enforcement import Watch
+from healguard_core.execution.guard.veto import Veto
 from healguard_core.execution.pause.heal_code import CONTROLS, RAISE, RETURN, VALUE, Parsed, parse, private_class
 from healguard_core.execution.pause.quiet import Captured, head_room, source_lines
 from healguard_core.execution.pause.scopes import UNBOUND, Attempt, scope_of, wrote
 
+_UNWATCHED = contextlib.nullcontext()
 _MAX_ERROR = 8000
 _MAX_VALUE = 8000
 
@@ -62,8 +66,10 @@ class PausedFrame:
         """The variables by name: locals, captured and free variables, names added by heals."""
         return self._scope.read()
 
-    def run(self, code: str, label: str = "<heal>", echo: bool = False) -> Ran:
+    def run(self, code: str, label: str = "<heal>", echo: bool = False, watch: Optional[Watch] = None) -> Ran:
         """Run ``code`` as if it stood in the frame. Its errors come back in `Ran.error`.
+
+        ``watch`` guards the run: what it stops is in `Watch.stops`, also where the code has swallowed the veto.
 
         While it runs, cells and globals that it binds are changed for real, so that functions it calls see them;
         afterwards every binding is as before, until `write_back`. With ``echo`` its output is printed as well.
@@ -72,20 +78,29 @@ class PausedFrame:
         ran = Ran(code)
         with head_room(), source_lines(label, code):
             try:
-                attempt = self._scope.attempt(self._parse(code, label))
+                attempt = self._scope.attempt(self._parse(code, label, watch))
             except (SyntaxError, ValueError, RecursionError, MemoryError) as exc:
                 _failed(ran, exc, label)
                 return ran
             with Captured(echo) as output:
                 try:
-                    attempt.call()
-                    self._collect(ran, attempt)
-                except (Exception, SystemExit, GeneratorExit) as exc:
+                    with watch or _UNWATCHED:
+                        attempt.call()
+                        self._collect(ran, attempt)
+                except (Exception, SystemExit, GeneratorExit, Veto) as exc:
                     _failed(ran, exc, label)
                 finally:
                     attempt.undo()
+                    if watch is not None:
+                        self._settle(watch, ran)
             ran.stdout = output.text
         return ran
+
+    def _settle(self, watch: Watch, ran: Ran) -> None:
+        """Let ``watch`` look at what the run left, and list what it wrote beside names."""
+        at_module_level = self._frame.f_locals is self._frame.f_globals
+        watch.settle(self._frame.f_globals, {**ran._global, **(ran._local if at_module_level else {})})
+        ran.wrote = ran.wrote + [text for text in watch.wrote if text not in ran.wrote]
 
     def write_back(self, ran: Ran) -> None:
         """Let the frame go on with what ``ran`` bound. Raises ``ValueError`` for a run that failed."""
@@ -119,11 +134,11 @@ class PausedFrame:
         finally:
             attempt.undo()
 
-    def _parse(self, code: str, label: str) -> Parsed:
+    def _parse(self, code: str, label: str, watch: Optional[Watch] = None) -> Parsed:
         private = ""
         if "__" in code:
             private = private_class(self._frame.f_code, linecache.getlines(self._frame.f_code.co_filename))
-        return parse(code, label, self._frame.f_code, private)
+        return parse(code, label, self._frame.f_code, private, watch)
 
     def _collect(self, ran: Ran, attempt: Attempt) -> None:
         """Take what the code left before it is put back: value, ways to leave, bindings."""

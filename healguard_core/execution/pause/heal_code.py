@@ -1,10 +1,12 @@
-"""Heal code to code objects: which names it binds where, and what it cannot contain. Standard library only; pure."""
+"""Heal code to code objects: which names it binds where, and what it cannot contain. May import guard; pure."""
 
 import __future__
 
 import ast
 from types import CodeType
-from typing import Any, FrozenSet, Iterable, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Callable, FrozenSet, Iterable, List, NamedTuple, Optional, Set, Tuple
+
+from healguard_core.execution.guard.enforcement import Watch
 
 VALUE = "@value"  # holds the value of a last expression; not a name that source can spell
 RETURN, RAISE = "_eh_rtn", "_eh_raise"
@@ -45,10 +47,13 @@ class Parsed(NamedTuple):
     names: Names
     label: str
     flags: int
+    seal: Callable[[CodeType], CodeType]  # finishes the compiled code
 
 
-def parse(source: str, label: str, code: CodeType, private: str) -> Parsed:
+def parse(source: str, label: str, code: CodeType, private: str, watch: Optional[Watch] = None) -> Parsed:
     """Read ``source`` for a frame of ``code`` inside class ``private`` ("" outside of classes).
+
+    ``watch`` puts its checks into the statements.
 
     Raises ``SyntaxError`` for what cannot run in a heal, and whatever else ``compile`` raises for text it cannot read.
     """
@@ -62,7 +67,13 @@ def parse(source: str, label: str, code: CodeType, private: str) -> Parsed:
     plain = frozenset(reader.plain | ({VALUE} if _keep_value(tree.body) else set()))
     names = Names(plain, frozenset(reader.passing) - plain, frozenset(reader.asked_global))
     body = [_Undeclared().visit(statement) for statement in tree.body]
-    return Parsed(body or [ast.Pass(lineno=1, col_offset=0)], names, label, flags)
+    if watch is not None:
+        body = watch.rewrite(body, source)
+    return Parsed(body or [ast.Pass(lineno=1, col_offset=0)], names, label, flags, watch.seal if watch else _as_it_is)
+
+
+def _as_it_is(code: CodeType) -> CodeType:
+    return code
 
 
 def _keep_value(body: List[ast.stmt]) -> bool:
@@ -81,7 +92,7 @@ def compile_module(parsed: Parsed) -> CodeType:
     tree = ast.Module(body + parsed.body, [])
     code = compile(ast.fix_missing_locations(tree), parsed.label, "exec", parsed.flags, True)
     assert isinstance(code, CodeType)
-    return code
+    return parsed.seal(code)
 
 
 def compile_function(parsed: Parsed, free: Iterable[str], written_globals: Iterable[str], argument: bool) -> CodeType:
@@ -105,7 +116,7 @@ def compile_function(parsed: Parsed, free: Iterable[str], written_globals: Itera
         declarations.append(_declaration(ast.Global, written_globals))
     heal.body = declarations + parsed.body
     module = compile(ast.fix_missing_locations(tree), parsed.label, "exec", parsed.flags, True)
-    return _inner(_inner(module, "scope"), "<heal>")
+    return parsed.seal(_inner(_inner(module, "scope"), "<heal>"))
 
 
 def _declaration(kind: Any, names: Iterable[str]) -> ast.stmt:

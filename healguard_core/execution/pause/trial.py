@@ -13,6 +13,8 @@ import warnings
 from types import FrameType
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
+from healguard_core.execution.guard.enforcement import Watch
+from healguard_core.execution.guard.veto import Stop
 from healguard_core.execution.pause.frame import PausedFrame
 
 try:
@@ -300,7 +302,7 @@ class Rehearsal(NamedTuple):
     """What heal code did in a child.
 
     ``error``: a traceback of the heal's own lines; ``effect``: the external effect at which it was stopped;
-    ``unusable``: why the rehearsal says nothing about the code, "" when it does.
+    ``unusable``: why the rehearsal says nothing about the code, "" when it does. ``stops``: what the guard stopped.
     """
 
     stdout: str
@@ -308,23 +310,30 @@ class Rehearsal(NamedTuple):
     error: str
     effect: str
     unusable: str
+    stops: List[Stop]
 
 
-def rehearse(trial: Trial, paused: PausedFrame, code: str, label: str = "<heal>") -> Rehearsal:
+def rehearse(
+    trial: Trial, paused: PausedFrame, code: str, label: str = "<heal>", watch: Optional[Watch] = None
+) -> Rehearsal:
     """Run ``code`` in the paused frame of a child of ``trial``. Only when ``trial.possible()``."""
-    done = trial.run(lambda: _rehearsed(paused, code, label))
+    done = trial.run(lambda: _rehearsed(paused, code, label, watch))
     if done.unusable:
-        return Rehearsal("", "", "", "", done.error)
+        return Rehearsal("", "", "", "", done.error, [])
     value = done.value
+    stops = [Stop(**stop) for stop in value.get("stops", ())]
     effect = done.effect or value.get("effect", "")
     error = "" if effect else done.error or value.get("error", "")
-    return Rehearsal(value.get("stdout", ""), value.get("value_repr", ""), error, effect, "")
+    return Rehearsal(value.get("stdout", ""), value.get("value_repr", ""), error, effect, "", stops)
 
 
-def _rehearsed(paused: PausedFrame, code: str, label: str) -> Dict[str, Any]:
-    ran = paused.run(code, label=label, echo=False)
+def _rehearsed(paused: PausedFrame, code: str, label: str, watch: Optional[Watch]) -> Dict[str, Any]:
+    ran = paused.run(code, label=label, echo=False, watch=watch)
     effect = _met_a_wall(ran.exception)
-    return {"stdout": ran.stdout, "value_repr": ran.value_repr, "error": ran.error, "effect": effect}
+    stops = [stop.as_json() for stop in watch.stops] if watch is not None else []
+    return {
+        "stdout": ran.stdout, "value_repr": ran.value_repr, "error": ran.error, "effect": effect, "stops": stops,
+    }
 
 
 def _met_a_wall(exc: Optional[BaseException]) -> str:

@@ -483,7 +483,7 @@ def test_a_rehearsal_tells_what_the_code_would_do_and_changes_nothing(trial):
     values = [1, 2]
     frame, state = paused(values)
     done = rehearse(trial, frame, "values.append(3)\nprint('hello')\ntotal = sum(values)\ntotal")
-    assert done == ("hello\n", "6", "", "", "")
+    assert done == ("hello\n", "6", "", "", "", [])
     assert state() == ([1, 2], 2)
 
 
