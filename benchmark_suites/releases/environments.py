@@ -170,6 +170,8 @@ def find_python(instance: Instance) -> str | None:
     if running == instance.python:
         return base
     found = shutil.which(f"python{instance.python}")
+    if found is not None and _version_of(Path(found)) != list(_version(instance.python)):
+        found = None  # a version manager's stand-in for a Python that is not installed
     if found is None and instance.portable and sys.version_info[:2] > _version(instance.python):
         return base
     return found
@@ -184,20 +186,24 @@ def _ready(path: Path) -> Environment | None:
     """The environment at ``path`` when it is complete and its Python still starts."""
     try:
         marker = json.loads((path / READY).read_text(encoding="utf-8"))
-        return Environment(path, (marker["version"][0], marker["version"][1])) if _asks(path) else None
-    except (OSError, ValueError, KeyError, IndexError, TypeError):
+        wanted = [int(part) for part in marker["version"]]
+    except (OSError, ValueError, KeyError, TypeError):
         return None
+    return Environment(path, (wanted[0], wanted[1])) if _version_of(interpreter(path)) == wanted else None
 
 
-def _asks(path: Path) -> str:
-    ran = subprocess.run([interpreter(path), "-c", "import sys; print(*sys.version_info[:2])"],
-                         capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
-    return ran.stdout.strip() if ran.returncode == 0 else ""
+def _version_of(python: Path) -> list[int]:
+    """Major and minor version of ``python``; empty when it does not start."""
+    try:
+        ran = subprocess.run([python, "-c", "import sys; print(*sys.version_info[:2])"],
+                             capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    except OSError:
+        return []
+    return [int(part) for part in ran.stdout.split()] if ran.returncode == 0 else []
 
 
 def _mark_ready(path: Path) -> None:
-    version = [int(part) for part in _asks(path).split()]
-    (path / READY).write_text(json.dumps({"version": version}), encoding="utf-8")
+    (path / READY).write_text(json.dumps({"version": _version_of(interpreter(path))}), encoding="utf-8")
 
 
 @contextlib.contextmanager

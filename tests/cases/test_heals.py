@@ -1,8 +1,8 @@
 """Every case of ``heals/`` with each of its heals, through the real plugin in a process of its own.
 
 A case is a folder: ``program.py`` crashes in ``run()`` and ``ok(result)`` says whether a result is right,
-``expected.toml`` lists heals with the category that each must give. ``until_guarded`` is the category as long as
-the guard is the gate alone: where it stands, a guard that follows values must turn it into ``outcome``.
+``expected.toml`` lists heals with the category that each must give, under the policy ``sinks.yaml``. ``until_tracked``
+is the category as long as values are not followed after a heal: where it stands, tracking must turn it into ``outcome``.
 """
 
 from __future__ import annotations
@@ -57,6 +57,8 @@ def lay_out(folder: Path, into: Path) -> None:
     """Make a project: the program as repository code, everything beside it as somebody else's."""
     (into / "subject").mkdir()
     (into / "subject" / "__init__.py").touch()
+    for policy in folder.glob("sinks.yaml"):
+        shutil.copy(policy, into)
     for source in folder.glob("*.py"):
         shutil.copy(source, into / "subject" if source.name == "program.py" else into)
     (into / "test_target.py").write_text(TEST, encoding="utf-8")
@@ -68,8 +70,10 @@ def run(project: Path, heal: dict[str, Any]) -> dict[str, Any]:
     (project / "conftest.py").write_text(f"CODE = {heal.get('code')!r}\n{AGENT}", encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--heal=scripted",
                "--heal-source=subject", "--heal-report=report.json"]
+    if (project / "sinks.yaml").exists():
+        command.append("--heal-guard=sinks.yaml")
     ran = subprocess.run(command, cwd=project, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
-    assert ran.returncode in (0, 1), ran.stdout + ran.stderr
+    assert (project / "report.json").is_file(), ran.stdout + ran.stderr
     (test,) = json.loads((project / "report.json").read_text(encoding="utf-8"))["tests"]
     test["terminal"] = ran.stdout
     return test
@@ -79,7 +83,7 @@ def run(project: Path, heal: dict[str, Any]) -> dict[str, Any]:
 def test_gives_the_claimed_outcome(folder: Path, error: str, heal: dict[str, Any], tmp_path: Path) -> None:
     lay_out(folder, tmp_path)
     test = run(tmp_path, heal)
-    assert test["outcome"] == heal.get("until_guarded", heal["outcome"]), test["terminal"]
+    assert test["outcome"] == heal.get("until_tracked", heal["outcome"]), test["terminal"]
     assert {crash["error"] for crash in test["crashes"]} == {error}
 
 

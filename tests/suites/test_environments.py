@@ -86,6 +86,16 @@ def test_python_that_is_not_there_is_named(instance: instances.Instance, tmp_pat
         environments.Environments(tmp_path).get(dataclasses.replace(instance, python="3.99"))
 
 
+def test_stand_in_for_a_python_is_no_python(
+    instance: instances.Instance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in = tmp_path / "python3.99"
+    stand_in.write_text("#!/bin/sh\necho not installed >&2\nexit 127\n", encoding="utf-8")
+    stand_in.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert environments.find_python(dataclasses.replace(instance, python="3.99")) is None
+
+
 def test_portable_pins_fall_back_to_a_newer_python(instance: instances.Instance) -> None:
     older = dataclasses.replace(instance, python="3.1", portable=True)
     assert environments.find_python(older)
