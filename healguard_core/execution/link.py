@@ -196,6 +196,8 @@ class LinkAgent:
 
     def _carry_out(self, session: Session, verb: Dict[str, Any]) -> Optional[ExecuteOutcome]:
         code = _text(verb, "code")
+        if not code.strip() and verb["verb"] != "reraise":
+            raise LinkError("it asked for a {} without code".format(verb["verb"]))
         if verb["verb"] == "probe":
             return session.probe(code)
         if verb["verb"] == "reraise":

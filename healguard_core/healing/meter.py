@@ -72,7 +72,8 @@ class Meter:
         """A crash begins."""
         now = time.monotonic()
         metered = self.model is not None
-        used = Used(agent=agent, model="" if self.model is None else self.model.id, metered=metered)
+        used = Used(agent=agent, model="" if self.model is None else self.model.id, metered=metered,
+                    cost_usd=0.0 if metered else None)
         return Spending(max_calls, None if timeout is None else now + timeout, used, began=now)
 
     def stop(self, spending: Spending, reason: str) -> None:
@@ -127,6 +128,8 @@ class Meter:
             used.metered = False
             said = usage.get("cost_usd")
             cost = float(said) if isinstance(said, (int, float)) and said >= 0 else None
+            if cost is not None and used.cost_usd is None:
+                used.cost_usd = 0.0
             for counted in (used, self.total):
                 _add(counted, _count(usage, "calls"), _count(usage, "input_tokens"), _count(usage, "cached_tokens"),
                      _count(usage, "output_tokens"), cost)
@@ -152,8 +155,7 @@ class Meter:
                     answer = self._provider.send(path, body, max(spending.left(), 0.1), abort)
                     if take is None:
                         handed_on = True
-                        answer.pieces = self._counting(spending, abort, body, answer)
-                        return answer
+                        return Answer(answer.content_type, _Counted(self, spending, abort, body, answer.pieces))
                     reply = take(answer)
                     self._count(spending, body, reply, 0)
                     return reply
@@ -179,16 +181,10 @@ class Meter:
             raise fault
         self._pause(pause, spending)
 
-    def _counting(self, spending: Spending, abort: Abort, body: dict[str, Any], answer: Answer) -> Iterator[bytes]:
-        """Hand a stream on and count it, whole or not."""
-        tail = Tail()
-        try:
-            for piece in answer.pieces:
-                tail.feed(piece)
-                yield piece
-        finally:
-            self._count(spending, body, tail.reply(), tail.size)
-            self._close(spending, abort)
+    def taken(self, spending: Spending, abort: Abort, body: dict[str, Any], tail: Tail) -> None:
+        """A stream was handed on, whole or not."""
+        self._count(spending, body, tail.reply(), tail.size)
+        self._close(spending, abort)
 
     def _close(self, spending: Spending, abort: Abort) -> None:
         with self._lock:
@@ -208,6 +204,34 @@ class Meter:
                 _add(counted, 1, *counts, cost)
                 counted.estimated = counted.estimated or estimated
             spending.used.answered_by = str(reply.get("model") or spending.used.answered_by)[:200]
+
+
+class _Counted(Iterator[bytes]):
+    """A stream on its way to an agent program; counted once, when it ends or when nobody wants more of it."""
+
+    def __init__(
+        self, meter: Meter, spending: Spending, abort: Abort, body: dict[str, Any], pieces: Iterator[bytes]
+    ) -> None:
+        self._pieces = pieces
+        self._tail = Tail()
+        self._count: Callable[[], None] | None = lambda: meter.taken(spending, abort, body, self._tail)
+
+    def __next__(self) -> bytes:
+        try:
+            piece = next(self._pieces)
+        except BaseException:
+            self.close()
+            raise
+        self._tail.feed(piece)
+        return piece
+
+    def close(self) -> None:
+        count, self._count = self._count, None
+        if count is not None:
+            close = getattr(self._pieces, "close", None)
+            if close is not None:
+                close()
+            count()
 
 
 class Tail:

@@ -211,18 +211,20 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _hand_on(self, content_type: str, pieces: Any) -> None:
         """Pass a provider's answer on as it arrives. What breaks off there breaks off here."""
-        self.send_response(200)
-        self.send_header("Content-Type", content_type)
-        self.send_header("Connection", "close")
-        self.end_headers()
         try:
+            self.send_response(200)
+            self.send_header("Content-Type", content_type)
+            self.send_header("Connection", "close")
+            self.end_headers()
             for piece in pieces:
                 self.wfile.write(piece)
                 self.wfile.flush()
         except ProviderFault:
             self.connection.shutdown(socket.SHUT_RDWR)
         finally:
-            pieces.close() if hasattr(pieces, "close") else None
+            close = getattr(pieces, "close", None)
+            if close is not None:
+                close()
 
     def _answer(self, status: int, record: dict[str, Any]) -> None:
         raw = json.dumps(record).encode("ascii")
