@@ -178,7 +178,7 @@ class Meter:
         pause = fault.wait if fault.wait is not None else FIRST_PAUSE * 2 ** (tries - 1) * random.uniform(0.8, 1.2)
         pause = min(pause, LONGEST_PAUSE)
         if pause >= spending.left():
-            raise fault
+            raise BudgetSpent(f"budget: the time for this crash is used up (the last try: {fault})")
         self._pause(pause, spending)
 
     def taken(self, spending: Spending, abort: Abort, body: dict[str, Any], tail: Tail) -> None:

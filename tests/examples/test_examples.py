@@ -23,6 +23,14 @@ WANTED = {
             "test_average_of_nothing": "proceed", "test_negative_price": "reraised", "test_left_alone": "passed",
         },
     ),
+    "exec": (
+        ["--heal=exec:" + sys.executable + " agent.py"],
+        {
+            "test_total": "passed", "test_missing_amount": "correct", "test_two_crashes": "correct",
+            "test_unknown_currency": "reraised",
+        },
+    ),
+    "mcp": ([], {"test_missing_amount": "correct", "test_unknown_currency": "reraised"}),
     "rules": (
         ["--heal=rules"],
         {"test_key_in_other_case": "correct", "test_number_in_text": "correct", "test_no_rows": "reraised"},

@@ -18,7 +18,6 @@ from healguard_core.testing import Call, Garbage, ScriptedModel, Status, Step, T
 
 from .crashes import Side, meter_for, outcome, served
 
-
 Played = tuple[ScriptedModel, list[dict[str, Any]], dict[str, Any]]
 
 
