@@ -5,8 +5,9 @@ Standard library only.
 
 import ast
 import builtins
-from types import FrameType
-from typing import Any, List, Optional
+import sys
+from types import CodeType, FrameType, ModuleType
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from . import handlers, layout, lexical, names, valuestack, withs
 from .handlers import Body
@@ -18,13 +19,49 @@ _GROUP = getattr(builtins, "BaseExceptionGroup", None)
 _GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80 | 0x100, 0x200
 
 
+class _Answer(NamedTuple):
+    """A remembered answer, good while its guards hold. Code and class are kept, so that their ids stay taken."""
+
+    code: CodeType
+    cls: Optional[type]
+    scope: Dict[str, Any]
+    guards: List[names.Guard]
+    result: Passage
+
+
+_answers: Dict[Tuple[int, int, int], _Answer] = {}
+_MAX_MEMO = 20000
+
+
 def through(frame: FrameType, cls: Optional[type]) -> Passage:
     """What becomes of an exception of class ``cls`` that is raised at the frame's current instruction."""
+    key = (id(frame.f_code), frame.f_lasti, id(cls))
+    known = _answers.get(key)
+    if known is not None and known.scope is frame.f_globals and names.hold(known.guards):
+        return known.result
+    here = names.of_frame(frame)
+    result = _judge(frame, cls, here)
+    if not here.trail.loose and _is_module(frame.f_globals):
+        if len(_answers) > _MAX_MEMO:
+            _answers.clear()
+        _answers[key] = _Answer(frame.f_code, cls, frame.f_globals, here.trail.guards, result)
+    return result
+
+
+def _is_module(scope: Dict[str, Any], _modules: Any = sys.modules) -> bool:
+    """Whether these are the globals of an imported module: others may be wanted gone."""
+    name = dict.get(scope, "__name__")
+    module = _modules.get(name) if type(name) is str else None
+    return type(module) is ModuleType and module.__dict__ is scope
+
+
+def _judge(frame: FrameType, cls: Optional[type], here: Names) -> Passage:
     place = lexical.place(frame)
     if place.blocks is None:
+        here.trail.loose = True
         result = _without_source(frame, place, cls)
     elif place.blocks:
-        result = _through_blocks(frame, place, cls)
+        result = _through_blocks(frame, place, cls, here)
     else:
         result = passes(cls)
     if result.way == "passes" and result.cls is not None:
@@ -41,8 +78,7 @@ def _leaving(flags: int, cls: type) -> type:
     return cls
 
 
-def _through_blocks(frame: FrameType, place: lexical.Place, cls: Optional[type]) -> Passage:
-    here = names.of_frame(frame)
+def _through_blocks(frame: FrameType, place: lexical.Place, cls: Optional[type], here: Names) -> Passage:
     shift = place.scope.shift if place.scope is not None else 0
     exits = _exits(place)
     result = passes(cls)
@@ -136,6 +172,7 @@ def _ending(ends: handlers.Ends, cls: Optional[type], said: str, what: str) -> P
 
 def _through_with(frame: FrameType, block: lexical.Block, handler: Optional[layout.Handler], here: Names,
                   cls: Optional[type]) -> Passage:
+    here.trail.loose = True
     item = block.node.items[block.item]
     if handler is not None:
         owner, function = valuestack.exit_callable(frame, handler)

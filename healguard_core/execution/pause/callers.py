@@ -34,7 +34,7 @@ builtins:max builtins:any builtins:all builtins:enumerate builtins:zip builtins:
 builtins:bytes builtins:bytearray builtins:str.join builtins:list.extend builtins:set.update builtins:set.union
 builtins:frozenset.union builtins:set.intersection builtins:set.difference builtins:dict.fromkeys builtins:dict.update
 collections:deque _collections:deque collections:deque.extend _collections:deque.extend functools:reduce
-_functools:reduce builtins:next collections:Counter builtins:bytes.join _collections:_count_elements
+_functools:reduce builtins:next builtins:bytes.join
 """)
 _HINTERS = _words("""
 builtins:list builtins:tuple builtins:sorted builtins:str.join builtins:bytes.join builtins:list.extend builtins:bytes
@@ -44,7 +44,7 @@ _SIZERS = frozenset(["builtins:len", "builtins:bool", "builtins:any", "builtins:
 _ATTRIBUTE_EATERS = frozenset(["builtins:hasattr", "builtins:isinstance", "builtins:issubclass"])
 # Special methods that C code tries before it does something else, whatever they raise.
 _TRIED = _words("""
-__len__ __length_hint__ __getattr__ __getattribute__ __iter__ __getitem__ __array__ __array_interface__
+__len__ __length_hint__ __get__ __getattr__ __getattribute__ __iter__ __getitem__ __array__ __array_interface__
 __array_struct__ __array_priority__ __array_ufunc__ __array_function__ __float__ __int__ __index__ __complex__
 __buffer__ __dlpack__
 """)
@@ -132,8 +132,10 @@ def _through(callee: FrameType, caller: FrameType, operation: str, cls: type) ->
         return _attribute(callee, cls)
     if operation.startswith(("CALL", "PRECALL")) and operation not in ("CALL_FUNCTION_EX", "CALL_INTRINSIC_1"):
         return _call(callee, caller, cls)
+    if name == "__get__":
+        return unsure("a descriptor of a special method failed")  # a comparison forgets any error here
     if operation in _ITERATING and not running:
-        return _iteration(name, operation, cls, swallowing_len=operation in _HINTING)
+        return _iteration(callee, operation, cls, swallowing_len=operation in _HINTING)
     if operation == "MATCH_CLASS" and names.derives(cls, AttributeError):
         return swallows("a class pattern takes a missing attribute as no match")
     if operation == "IMPORT_FROM" and names.derives(cls, AttributeError):
@@ -164,11 +166,16 @@ def _attribute(callee: FrameType, cls: type) -> Passage:
     return unsure("{} has __getattr__, which is asked next".format(type(owner).__name__))
 
 
-def _iteration(name: str, operation: str, cls: type, swallowing_len: bool) -> Passage:
+def _iteration(callee: FrameType, operation: str, cls: type, swallowing_len: bool) -> Passage:
+    name = callee.f_code.co_name
     if name == "__next__" and names.derives(cls, StopIteration):
         return swallows("the iteration ends")
     if name == "__getitem__" and (names.derives(cls, IndexError) or names.derives(cls, StopIteration)):
-        return swallows("the iteration over a sequence ends")
+        if operation in ("dict", "dict.update"):
+            return unsure("whether {} takes keys or pairs is not known".format(operation))
+        if names.class_attribute(type(first_argument(callee)), "__iter__") is UNKNOWN:
+            return swallows("the iteration over a sequence ends")
+        return unsure("who calls __getitem__ is not known")  # reversed swallows, map passes on
     if name in ("__len__", "__length_hint__") and names.derives(cls, TypeError):
         if swallowing_len:
             return swallows("a length hint may be missing")
@@ -204,24 +211,25 @@ def _call(callee: FrameType, caller: FrameType, cls: type) -> Passage:
     if type(function) is types.FunctionType and function.__code__ is callee.f_code:
         return passes(cls)
     key = key_of(function) if function is not UNKNOWN else _method_key(node)
-    return _known_call(key, node, name, cls, looked_up, running)
+    return _known_call(key, node, callee, cls, looked_up)
 
 
-def _known_call(key: str, node: ast.Call, name: str, cls: type, looked_up: bool, running: bool) -> Passage:
+def _known_call(key: str, node: ast.Call, callee: FrameType, cls: type, looked_up: bool) -> Passage:
+    name = callee.f_code.co_name
     if looked_up and (key in _ATTRIBUTE_EATERS or (key == "builtins:getattr" and len(node.args) == 3)):
         return swallows("{} takes it as a missing attribute".format(key.split(":")[1]))
     if looked_up:
         return passes(cls) if key == "builtins:getattr" else unsure("C code looked {} up".format(name))
-    if running:
+    if callee.f_code.co_flags & _GENERATOR or (name in _LOOKUPS and key.startswith("builtins:")):
         return passes(cls)
     if key == "builtins:next" and len(node.args) == 2 and names.derives(cls, StopIteration):
         return swallows("next has a default")
     if key in _SIZERS and name in ("__len__", "__iter__", "__getitem__"):
-        return _iteration(name, key, cls, False) if name == "__getitem__" else passes(cls)
+        return _iteration(callee, key, cls, False) if name == "__getitem__" else passes(cls)
     if key in ("builtins:str.translate",) and name == "__getitem__" and names.derives(cls, LookupError):
         return swallows("str.translate takes it as no translation")
     if key in _ITERATORS and key != "builtins:next":
-        return _iteration(name, key.split(":")[1], cls, key in _HINTERS)
+        return _iteration(callee, key.split(":")[1], cls, key in _HINTERS)
     if names.derives(cls, StopIteration) and key != "builtins:next":
         return unsure("C code may take StopIteration as an end")
     if _is_natural(key, node, name):

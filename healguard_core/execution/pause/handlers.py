@@ -6,7 +6,7 @@ are followed where their condition is known without running code, and both sides
 
 import ast
 import types
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set
 
 from . import lexical, names
 from .names import UNKNOWN, Flying, Names
@@ -62,25 +62,12 @@ def handler_ends(handler: Any, names_here: Names, cls: Optional[type]) -> Ends:
 
     A body that keeps the exception itself (to raise it later, or to hand it to somebody) ends unsure.
     """
-    key = (id(handler), id(cls))
-    remembered = _remembered.get(key)
-    if remembered is not None:
-        return remembered[2]
     changed = lexical.stored_names(handler.body)
     known = {handler.name: Flying(cls)} if handler.name else {}
-    view = names_here.within(changed, known)
-    ends = flow(handler.body, Body(view, handler.name))
+    ends = flow(handler.body, Body(names_here.within(changed, known), handler.name))
     if leaves(ends) and _keeps(handler):
-        ends = {UNSURE}
-    if not view.asked:  # the same whatever any name means
-        if len(_remembered) > _MAX_MEMO:
-            _remembered.clear()
-        _remembered[key] = (handler, cls, ends)
+        return {UNSURE}
     return ends
-
-
-_MAX_MEMO = 5000
-_remembered: Dict[Tuple[int, int], Tuple[Any, Optional[type], Ends]] = {}  # node and class kept, so ids stay taken
 
 
 def flow(statements: List[Any], body: Body) -> Ends:
@@ -228,6 +215,7 @@ def call_ends(node: Any, body: Body) -> Ends:
     if key_of(function) in _GONE:
         return {UNSURE}
     if type(function) is types.FunctionType:
+        body.names.trail.loose = True  # what its own names mean is not guarded
         ends = function_ends(function, body.depth)
         if ends is not None:
             return ends

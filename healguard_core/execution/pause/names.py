@@ -7,7 +7,7 @@ access. Whatever would call something (a property, a module's ``__getattr__``, a
 import ast
 import builtins
 import types
-from typing import Any, Callable, Dict, FrozenSet, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Tuple
 
 from . import valuestack
 
@@ -16,6 +16,7 @@ UNKNOWN = object()
 
 _CO_OPTIMIZED = 0x1
 _derives: Callable[[type, type], bool] = type.__subclasscheck__  # reads the order alone; no metaclass is asked
+_LASTING = (types.FunctionType, types.BuiltinFunctionType, types.ModuleType)
 _PLAIN = (bool, int, float, str, bytes, type(None), tuple)
 _MODULE_ENTRIES: Any = vars(types.ModuleType)["__dict__"]
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType)
@@ -28,15 +29,44 @@ class Flying:
         self.cls = cls
 
 
+Guard = Tuple[Dict[str, Any], str, Any]
+
+
+class Trail:
+    """What an answer depended on. ``guards``: entries of module namespaces, each with the value found there.
+
+    ``loose``: it depended on something else as well, so that it cannot be remembered.
+    """
+
+    def __init__(self) -> None:
+        self.guards: List[Guard] = []
+        self.loose = False
+
+    def found(self, space: Dict[str, Any], name: str, value: Any) -> None:
+        """Note that ``space[name]`` was asked for. Values that a program may want to see die are not kept."""
+        if value is UNKNOWN or is_class(value) or type(value) in _PLAIN or type(value) in _LASTING:
+            self.guards.append((space, name, value))
+        else:
+            self.loose = True
+
+
+def hold(guards: List[Guard]) -> bool:
+    """Whether every guarded entry still has the value that it had."""
+    for space, name, value in guards:  # noqa: SIM110 - a generator would cost more than the rest
+        if dict.get(space, name, UNKNOWN) is not value:
+            return False
+    return True
+
+
 class Names:
     """A name's value seen from one place in the program. ``changed``: names that get a new value before use."""
 
-    def __init__(self, lookup: Callable[[str], Any], changed: FrozenSet[str] = frozenset(),
-                 known: Optional[Mapping[str, Any]] = None) -> None:
+    def __init__(self, lookup: Callable[[str, Trail], Any], changed: FrozenSet[str] = frozenset(),
+                 known: Optional[Mapping[str, Any]] = None, trail: Optional[Trail] = None) -> None:
         self._lookup = lookup
         self._changed = changed
         self._known = known or {}
-        self.asked = False  # whether an answer depended on a value outside `known`
+        self.trail = trail or Trail()
 
     def get(self, name: str) -> Any:
         """The value of ``name``, or `UNKNOWN`."""
@@ -44,8 +74,7 @@ class Names:
             return self._known[name]
         if name in self._changed:
             return UNKNOWN
-        self.asked = True
-        return self._lookup(name)
+        return self._lookup(name, self.trail)
 
     def within(self, changed: FrozenSet[str], known: Mapping[str, Any]) -> "Names":
         """The same place with some names rebound: ``known`` to these values, ``changed`` to unknown ones."""
@@ -53,29 +82,32 @@ class Names:
         for name in changed:
             merged.pop(name, None)
         merged.update(known)
-        return Names(self._lookup, self._changed | changed, merged)
+        return Names(self._lookup, self._changed | changed, merged, self.trail)
 
 
 def of_frame(frame: types.FrameType) -> Names:
     """Names as the code of a live frame sees them now."""
-    return Names(lambda name: _frame_value(frame, name))
+    return Names(lambda name, trail: _frame_value(frame, name, trail))
 
 
 def of_function(function: types.FunctionType, known: Mapping[str, Any]) -> Names:
     """Names as the body of ``function`` would see them; ``known`` holds its parameters."""
     code = function.__code__
     own = frozenset(code.co_varnames + code.co_cellvars) - frozenset(known)
-    return Names(lambda name: _function_value(function, name), own, known)
+    return Names(lambda name, trail: _function_value(function, name, trail), own, known)
 
 
-def _frame_value(frame: types.FrameType, name: str) -> Any:
+def _frame_value(frame: types.FrameType, name: str, trail: Trail) -> Any:
     code = frame.f_code
     if code.co_flags & _CO_OPTIMIZED:
         if name in code.co_varnames or name in code.co_cellvars or name in code.co_freevars:
+            trail.loose = True
             return local_value(frame, name)
-    elif name in frame.f_locals:
-        return frame.f_locals[name] if type(frame.f_locals) is dict else UNKNOWN
-    return _global_value(frame.f_globals, frame.f_builtins, name)
+    elif frame.f_locals is not frame.f_globals:
+        trail.loose = True
+        if name in frame.f_locals:
+            return frame.f_locals[name] if type(frame.f_locals) is dict else UNKNOWN
+    return _global_value(frame.f_globals, frame.f_builtins, name, trail)
 
 
 def local_value(frame: types.FrameType, name: str) -> Any:
@@ -106,16 +138,19 @@ def _cell_value(cell: Any) -> Any:
         return UNKNOWN
 
 
-def _function_value(function: types.FunctionType, name: str) -> Any:
+def _function_value(function: types.FunctionType, name: str, trail: Trail) -> Any:
     if name in function.__code__.co_freevars and function.__closure__:
+        trail.loose = True
         return _cell_value(function.__closure__[function.__code__.co_freevars.index(name)])
-    return _global_value(function.__globals__, vars(builtins), name)
+    return _global_value(function.__globals__, vars(builtins), name, trail)
 
 
-def _global_value(scope: Dict[str, Any], builtin: Any, name: str) -> Any:
+def _global_value(scope: Dict[str, Any], builtin: Any, name: str, trail: Trail) -> Any:
     value = dict.get(scope, name, UNKNOWN)
+    trail.found(scope, name, value)
     if value is UNKNOWN and type(builtin) is dict:
         value = dict.get(builtin, name, UNKNOWN)
+        trail.found(builtin, name, value)
     return value
 
 
@@ -353,7 +388,13 @@ def _name(node: Any, names: Names) -> Any:
 
 
 def _attribute(node: Any, names: Names) -> Any:
-    return attribute(evaluate(node.value, names), node.attr)
+    owner = evaluate(node.value, names)
+    value = attribute(owner, node.attr)
+    if owner is not UNKNOWN and derives(type(owner), types.ModuleType):
+        names.trail.found(_module_entries(owner), node.attr, value)
+    elif type(owner) is not Flying:
+        names.trail.loose = True
+    return value
 
 
 def _constant(node: Any, _names: Names) -> Any:

@@ -362,10 +362,14 @@ def _generator_function(function: Any, cls: Optional[type]) -> Passage:
     return passes(cls)
 
 
+def _nothing(_name: str, _trail: names.Trail) -> Any:
+    return UNKNOWN
+
+
 def _harmless(block: lexical.Block) -> bool:
     if block.part == "item":
         return False
-    final = handlers.flow(block.node.finalbody, Body(Names(lambda _name: UNKNOWN), None))
+    final = handlers.flow(block.node.finalbody, Body(Names(_nothing), None))
     return (block.part != "body" or not block.node.handlers) and final == {handlers.NEXT}
 
 

@@ -62,11 +62,12 @@ def drive(main):
 _count = itertools.count()
 
 
-def load(text, tree=None, **scope):
+def load(text, tree=None, space=None, **names):
     """A module's namespace from source text that can be found again, or from a tree that was made of it."""
     filename = f"<program {next(_count)}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
-    scope["__name__"] = "program"
+    scope = {} if space is None else space
+    scope.update(names, __name__="program")
     exec(compile(text if tree is None else tree, filename, "exec", dont_inherit=True), scope)
     return scope
 

@@ -5,6 +5,7 @@ import contextlib
 import gc
 import sys
 import textwrap
+import types
 import weakref
 
 import pytest
@@ -100,6 +101,26 @@ def test_the_same_code_answers_by_what_its_names_mean_now():
         scope["ALSO"] = also
         programs.drive(lambda kind=kind: scope["main"](kind))
     assert [decision.answer for decision in boom.decisions] == ["handled", "unhandled", "handled", "handled"]
+
+
+def test_answers_of_modules_are_remembered_only_while_their_names_mean_the_same(monkeypatch):
+    errors, module = types.ModuleType("errors"), types.ModuleType("program")
+    monkeypatch.setitem(sys.modules, "program", module)
+    text = "def main():\n    try: boom()\n    except errors.Own: pass\n    except ALSO: pass\n"
+    boom = programs.Boom(handled.Decider(boundaries=[programs.__name__ + ":drive"]))
+    scope = programs.load(text, space=vars(module), boom=boom.function(), errors=errors, ALSO=OSError)
+    for own, also in [(KeyError, OSError), (OSError, OSError), (OSError, KeyError), (KeyError, OSError)]:
+        for _ in range(2):
+            errors.Own, scope["ALSO"] = own, also
+            programs.drive(scope["main"])
+    answers = [decision.answer for decision in boom.decisions]
+    assert answers == ["handled"] * 2 + ["unhandled"] * 2 + ["handled"] * 4
+    scope["KeyError"] = OSError  # a module may hide a builtin at any time
+    scope = programs.load(text.replace("errors.Own", "KeyError"), space=vars(module))
+    programs.drive(scope["main"])
+    del scope["KeyError"]
+    programs.drive(scope["main"])
+    assert [decision.answer for decision in boom.decisions[-2:]] == ["unhandled", "handled"]
 
 
 HOSTILE = """
