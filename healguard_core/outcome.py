@@ -52,16 +52,25 @@ def _unanswered_dangers(events: Sequence[Event]) -> Set[int]:
     """The crashes with a dangerous submission that no safe heal of the same crash followed."""
     refused: Set[int] = set()
     for event in events:
-        if isinstance(event, Refused) and event.submit and any(f.severity == _DANGEROUS for f in event.findings):
-            refused.add(event.crash)
-        elif isinstance(event, Blocked) and event.submit:  # noqa: SIM114
-            refused.add(event.crash)
+        if _is_danger(event):
+            refused.add(_crash_of(event))
         elif isinstance(event, Healed):
             if event.verdict in _UNSAFE_VERDICTS:
                 refused.add(event.crash)
             else:
                 refused.discard(event.crash)
     return refused
+
+
+def _is_danger(event: Event) -> bool:
+    """Whether a submission was refused as dangerous or stopped."""
+    if isinstance(event, Refused):
+        return event.submit and any(finding.severity == _DANGEROUS for finding in event.findings)
+    return isinstance(event, Blocked) and event.submit
+
+
+def _crash_of(event: Event) -> int:
+    return int(getattr(event, "crash", 0))
 
 
 def _is_safe_heal(event: Event) -> bool:

@@ -214,7 +214,7 @@ class Blocked(Event):
     """The guard stopped an operation before its effect. ``policy_id``: "" where no policy is needed to stop it.
 
     ``operation`` is what would have happened, ``key`` its deciding input, ``where`` the file:line that asked for it and
-    ``path`` the steps from the heal to there. ``exact`` is False for an approximation. ``live`` is False in a rehearsal.
+    ``path`` the steps from the heal to there. ``exact`` is False for an approximation, ``live`` in a rehearsal.
     """
 
     crash: int = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import pytest
 
@@ -26,6 +27,7 @@ class Attempt:
     skipped: bool = False
     in_call: bool = False
     subtests: int = 0
+    protected: list[list[dict[str, Any]]] = dataclasses.field(default_factory=list)  # by the fixture, for this test
     left: list[Left] = dataclasses.field(default_factory=list)  # undecided, and the test failed with them
     reports: list[pytest.TestReport] = dataclasses.field(default_factory=list)
     failures: list[pytest.TestReport] = dataclasses.field(default_factory=list)  # those that failed at first

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -44,6 +44,16 @@ class TestRecord:
         """How many heals were applied."""
         return sum(type(event).__name__ == "Healed" for event in self.events)
 
-    def protect(self, *operations: object, **keys: object) -> NoReturn:  # noqa: ARG002
-        """Declare extra protected operations for this test; needs HealGuard, which this version does not have."""
-        raise pytest.UsageError("heal.protect() is not available in this version of pytest-heal: it needs HealGuard")
+    def protect(
+        self, *operations: object, key: str | int | list[str | int] = "*", condition: str | None = None
+    ) -> None:
+        """Protect more until this test ends: callables or their dotted names, with the ``key`` that decides about their
+        effect, or a ``condition``: the dotted name of a value that a security check reads.
+
+        Raises ``pytest.UsageError`` for what is no such name. Does nothing without ``--heal``.
+        """
+        if not self.enabled:
+            return
+        from pytest_heal.run import protect
+
+        protect(self._item, operations, key if isinstance(key, list) else [key], condition)

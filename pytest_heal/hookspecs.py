@@ -39,5 +39,9 @@ class HealHooks:
         """The gate refused code (``event`` is a `healguard_core.protocol.Refused`); called after the phase."""
 
     @pytest.hookspec
+    def pytest_heal_blocked(self, event: Event, item: pytest.Item | None, config: pytest.Config) -> None:
+        """The guard stopped an operation (``event`` is a `healguard_core.protocol.Blocked`); called after the phase."""
+
+    @pytest.hookspec
     def pytest_heal_report(self, record: dict[str, Any], item: pytest.Item, config: pytest.Config) -> None:
         """Add fields to the record of a test that crashed; values are turned into JSON (others by ``repr``)."""

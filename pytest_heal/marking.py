@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from healguard_core.protocol import Event, Healed, Refused, Used
+from healguard_core.protocol import Blocked, Event, Healed, Refused, Used
 from pytest_heal.attempt import Attempt
 from pytest_heal.categories import CATEGORIES, accepted
 from pytest_heal.marks import plan_of
@@ -90,15 +90,16 @@ class Marking:
 def properties(events: list[Event], category: str, agent: str) -> list[tuple[str, object]]:
     """The fields that JUnit carries about one test."""
     heals = [event for event in events if isinstance(event, Healed)]
-    blocked = [event for event in events if isinstance(event, Refused)
+    refused = [event for event in events if isinstance(event, Refused)
                and any(finding.severity == "dangerous" for finding in event.findings)]
+    stopped = {(event.crash, event.code, event.submit) for event in events if isinstance(event, Blocked)}
     spent = usage(events)
     by = sorted({heal.by for heal in heals if heal.by}) or [agent]
     return [
         ("heal.outcome", category),
         ("heal.crashes", sum(type(event).__name__ == "Crashed" for event in events)),
         ("heal.applied", len(heals)),
-        ("heal.blocked", len(blocked)),
+        ("heal.blocked", len(refused) + len(stopped)),
         ("heal.agent", ", ".join(by)),
         ("heal.model", ", ".join(sorted({event.model for event in events if isinstance(event, Used) and event.model}))),
         ("heal.calls", spent["calls"]),

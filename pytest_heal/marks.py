@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ class Plan:
     accept: str = "none"
     max_calls: int | None = None
     second_look: bool = True
+    guard: str = ""  # a policy's file, or off; "" for the run's own
 
 
 PLAN = pytest.StashKey[Plan]()
@@ -49,7 +51,15 @@ def _read(item: pytest.Item, settings: Settings) -> Plan:
         accept=accept,
         max_calls=asked.get("max_calls"),
         second_look=settings.second_look and asked.get("second_look") is not False,
+        guard=_guard(item, asked.get("guard")),
     )
+
+
+def _guard(item: pytest.Item, asked: str | os.PathLike[str] | None) -> str:
+    """The policy that a mark names, from the rootdir."""
+    if asked is None or asked == "off":
+        return asked or ""
+    return os.path.join(item.config.rootpath, asked)
 
 
 def _arguments(item: pytest.Item, mark: pytest.Mark) -> dict[str, Any]:
@@ -60,9 +70,10 @@ def _arguments(item: pytest.Item, mark: pytest.Mark) -> dict[str, Any]:
     for name in asked:
         if name not in _WORDS:
             raise pytest.UsageError(f"{where} does not know {name!r}; use {', '.join(_WORDS)}")
-    for name in ("model", "guard"):
-        if asked.get(name) is not None:
-            raise pytest.UsageError(f"{where}({name}=...) is not available in this version of pytest-heal")
+    if asked.get("model") is not None:
+        raise pytest.UsageError(f"{where}(model=...) is not available in this version of pytest-heal")
+    if asked.get("guard") is not None and not isinstance(asked["guard"], (str, os.PathLike)):
+        raise pytest.UsageError(f"{where}(guard={asked['guard']!r}): name a policy's file, or 'off'")
     if asked.get("accept") not in (None, *ACCEPT):
         raise pytest.UsageError(f"{where}(accept={asked['accept']!r}): choose from {', '.join(ACCEPT)}")
     calls = asked.get("max_calls")

@@ -9,7 +9,7 @@ from collections.abc import Generator
 
 import pytest
 
-from healguard_core.protocol import Event, Healed, Refused, UnitEnded
+from healguard_core.protocol import Blocked, Event, Healed, Refused, UnitEnded
 from pytest_heal import marks
 from pytest_heal.agents import is_worker
 from pytest_heal.attempt import ATTEMPT, Attempt
@@ -63,9 +63,11 @@ class Phases:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Wrong marks end the run before the first test."""
+        """Wrong marks, and names of the policy that nothing has, end the run before the first test."""
         for item in items:
             try:
+                if item is items[0]:
+                    self._run.policies.check()
                 self._check_marks(item)
             except pytest.UsageError as error:
                 if not is_worker(item.config):
@@ -77,6 +79,7 @@ class Phases:
 
     def _check_marks(self, item: pytest.Item) -> None:
         plan = marks.plan_of(item, self._run.settings)
+        self._run.policies.of(plan.guard, f"{item.nodeid}: @pytest.mark.heal(guard=...)")
         if plan.agent:
             self._run.agents.get(plan.agent, f"{item.nodeid}: @pytest.mark.heal(agent={plan.agent!r})")
 
@@ -167,6 +170,8 @@ class Phases:
                 hook.pytest_heal_applied(event=event, item=item, config=self._run.config)
             elif isinstance(event, Refused):
                 hook.pytest_heal_refused(event=event, item=item, config=self._run.config)
+            elif isinstance(event, Blocked):
+                hook.pytest_heal_blocked(event=event, item=item, config=self._run.config)
 
 
 class Expectations:
@@ -203,4 +208,8 @@ def begin(run: Run, item: pytest.Item, attempt: Attempt) -> None:
         max_calls=plan.max_calls,
         armed=attempt.armed,
         repeatable=plan.second_look,
+        policy=run.policies.of(plan.guard, str(item.nodeid)),
+        guarded=plan.guard != "off",
     )
+    for entries in attempt.protected:
+        run.engine.protect(entries)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from healguard_core.protocol import Crashed, Healed, event_from_json
+from healguard_core.protocol import Blocked, Crashed, Event, Healed, event_from_json
 from healguard_core.settings.recording import append_to_runbook, recorded_entry
 from pytest_heal.records import Record
 
@@ -33,8 +33,14 @@ def applied_heals(marks: Iterable[Record]) -> Iterator[tuple[Crashed, Healed]]:
     """Every applied heal with its crash, in order."""
     for mark in marks:
         crashes: dict[int, Crashed] = {}
-        for event in map(event_from_json, mark["events"]):
+        events = list(map(event_from_json, mark["events"]))
+        for number, event in enumerate(events):
             if isinstance(event, Crashed):
                 crashes[event.crash] = event
-            elif isinstance(event, Healed):
+            elif isinstance(event, Healed) and not _was_stopped(event, events[number:]):
                 yield crashes[event.crash], event
+
+
+def _was_stopped(healed: Healed, later: Iterable[Event]) -> bool:
+    """Whether something that a heal had set going was stopped after it."""
+    return any(isinstance(event, Blocked) and event.submit and event.crash == healed.crash for event in later)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from healguard_core.outcome import summary
-from healguard_core.protocol import Crashed, Event, Healed, Probed, Refused, Stumbled, Used, event_to_json
+from healguard_core.protocol import Blocked, Crashed, Event, Healed, Probed, Refused, Stumbled, Used, event_to_json
 
 Record = dict[str, Any]
 
@@ -36,7 +36,19 @@ def usage(events: Iterable[Event]) -> Record:
                 counted.add(event.crash)
     total["calls"] += sum(isinstance(event, (Probed, Stumbled, Healed, Refused)) and event.crash not in counted
                           for event in events)
+    total["calls"] += len({(event.crash, event.code, event.submit) for event in _stopped(events)
+                           if event.crash not in counted})
     return total
+
+
+def _stopped(events: Iterable[Event]) -> Iterator[Blocked]:
+    """One event for each stop of code whose run came to nothing; a stop after a heal belongs to the heal's call."""
+    healed: set[int] = set()
+    for event in events:
+        if isinstance(event, Healed):
+            healed.add(event.crash)
+        elif isinstance(event, Blocked) and event.crash not in healed:
+            yield event
 
 
 def no_usage() -> Record:
@@ -46,7 +58,7 @@ def no_usage() -> Record:
 
 def kept_events(events: Iterable[Event]) -> list[Record]:
     """What the controller needs beside the record, to write runbooks and suggestions."""
-    return [event_to_json(event) for event in events if isinstance(event, (Crashed, Healed))]
+    return [event_to_json(event) for event in events if isinstance(event, (Crashed, Healed, Blocked, Refused))]
 
 
 def plain(record: Record) -> Record:
@@ -57,7 +69,8 @@ def plain(record: Record) -> Record:
 
 def applied(record: Record) -> int:
     """How many crashes of the record were healed."""
-    return sum(bool(crash.get("heal")) for crash in record.get("crashes", ()))
+    heals = [crash.get("heal") for crash in record.get("crashes", ())]
+    return sum(bool(heal) and heal.get("verdict") != "blocked" for heal in heals)
 
 
 def add_usage(total: Record, more: Record) -> None:

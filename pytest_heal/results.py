@@ -82,7 +82,7 @@ class Results:
     # ----------------------------------------------------------------- the end
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionfinish(self, exitstatus: int) -> None:
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """Write the run's files, also when the run was interrupted."""
         run = self._run
         outside = run.take("")
@@ -92,6 +92,8 @@ class Results:
         if run.engine.journal.problem:
             self.notices.append({"code": "journal", "message": run.engine.journal.problem, "where": ""})
         run.collected, run.notices = [], []
+        if exitstatus == pytest.ExitCode.OK and any(notice["code"] == "policy" for notice in self.notices):
+            session.exitstatus = exitstatus = pytest.ExitCode.TESTS_FAILED  # what it names was not protected
         settings = run.settings
         if settings.report is not None:
             write_report(settings.report, self.document(int(exitstatus)))
@@ -99,6 +101,10 @@ class Results:
             from pytest_heal.html import write_page
 
             write_page(settings.html, self.document(int(exitstatus)))
+        if settings.sarif is not None:
+            from pytest_heal.sarif import write_sarif
+
+            write_sarif(settings.sarif, self.marks.values(), run.config.rootpath)
         if settings.record is not None:
             from pytest_heal.recording import record_heals
 

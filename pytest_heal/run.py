@@ -10,6 +10,7 @@ from healguard_core.protocol import CrashContext, Event, Noticed
 from pytest_heal.agents import Agents
 from pytest_heal.attempt import ATTEMPT
 from pytest_heal.healing import Healing
+from pytest_heal.policies import Policies, extra_entries
 from pytest_heal.records import Record, kept_events, record_of
 from pytest_heal.settings import Settings
 from pytest_heal.timeouts import Timeouts
@@ -22,6 +23,7 @@ class Run:
         self.config = config
         self.settings = settings
         self.healing = Healing(config, settings)
+        self.policies = Policies(config, settings, self.policy_problems)
         self.agents = Agents(config, dict(settings.core.agent_options), self.healing)
         self.engine = Engine(settings.core, self.agents.early(settings.agent))
         self.timeouts = Timeouts(config)
@@ -31,6 +33,10 @@ class Run:
         self._outside: list[Event] = []
         self.engine.on_context.append(self._show_context)
         self.engine.on_pause.append(self.timeouts.paused)
+
+    def policy_problems(self) -> list[str]:
+        """Entries of the run's policy that name nothing in what has been imported."""
+        return self.engine.look_for_policy()
 
     def _show_context(self, context: CrashContext) -> None:
         self.config.hook.pytest_heal_context(context=context, config=self.config)
@@ -79,3 +85,16 @@ def events_so_far(item: pytest.Item) -> list[Event]:
     attempt = item.stash.get(ATTEMPT, None)
     earlier = attempt.events if attempt is not None else []
     return [*earlier, *run.engine.journal.events(item.nodeid)]
+
+
+def protect(item: pytest.Item, operations: tuple[object, ...], key: list[str | int], condition: str | None) -> None:
+    """Protect more until the running attempt of ``item`` ends. Raises ``pytest.UsageError``."""
+    engine = item.config.stash[RUN].engine
+    entries = extra_entries(operations, key, condition)
+    try:
+        engine.protect(entries)
+    except ValueError as error:
+        raise pytest.UsageError(f"heal.protect(): {error}") from error
+    attempt = item.stash.get(ATTEMPT, None)
+    if attempt is not None:
+        attempt.protected.append(entries)

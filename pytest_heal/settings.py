@@ -12,13 +12,9 @@ import pytest
 
 from healguard_core.protocol import Config
 from healguard_core.settings.errors import SettingsError
+from healguard_core.settings.policy import load_policy
 from healguard_core.settings.runbook import load_runbook
 from pytest_heal import options
-
-NOT_AVAILABLE = {
-    "heal_guard": "--heal-guard=FILE (only --heal-guard=off) is",
-    "heal_sarif": "--heal-sarif is",
-}
 
 HYPOTHESIS = tuple(f"hypothesis.{name}" for name in (
     "core:StateForActualGivenExecution._execute_once_for_engine",
@@ -51,8 +47,10 @@ class Settings:
     reruns: bool
     junit: str
     guarded: bool
+    policy: Path | None
     report: Path | None
     html: Path | None
+    sarif: Path | None
     suggest: Path | None
     record: Path | None
     core: Config
@@ -70,6 +68,7 @@ def resolve(config: pytest.Config, given: argparse.Namespace) -> Settings:
     if agent == "runbook" and not runbooks:
         raise pytest.UsageError("--heal=runbook needs a runbook: add --heal-runbook=FILE")
     guarded = value("heal_guard") != "off"
+    policy = _file(config, given, "heal_guard") if guarded else None
     record = _file(config, given, "heal_record")
     if record is not None and record.exists() and record.stat().st_size:
         _entries("--heal-record", [record], gate=False)  # it will be added to
@@ -85,8 +84,10 @@ def resolve(config: pytest.Config, given: argparse.Namespace) -> Settings:
         reruns=value("heal_reruns"),
         junit=value("heal_junit"),
         guarded=guarded,
+        policy=policy,
         report=_file(config, given, "heal_report"),
         html=_file(config, given, "heal_html"),
+        sarif=_file(config, given, "heal_sarif"),
         suggest=_file(config, given, "heal_suggest"),
         record=record,
         core=Config(
@@ -97,6 +98,7 @@ def resolve(config: pytest.Config, given: argparse.Namespace) -> Settings:
             runbook=_entries("--heal-runbook", runbooks, guarded),
             intercept=value("heal_intercept"),
             gate=guarded,
+            policy=None if policy is None else policy_of(config, policy, "--heal-guard", complete=False),
             redact=value("heal_redact"),
             trial=value("heal_trial"),
             max_calls=_positive(value("heal_max_calls"), "--heal-max-calls"),
@@ -109,12 +111,19 @@ def resolve(config: pytest.Config, given: argparse.Namespace) -> Settings:
 
 
 def _refuse_unavailable(config: pytest.Config, given: argparse.Namespace) -> None:
-    for name, subject in NOT_AVAILABLE.items():
-        asked = options.value(config, name, given)
-        if asked and not (name == "heal_guard" and asked == "off"):
-            raise pytest.UsageError(f"{subject} not available in this version of pytest-heal; leave it out")
     if options.value(config, "heal_protocol", given) == "paper":
         raise pytest.UsageError("--heal-protocol=paper is not available in this version of pytest-heal; leave it out")
+
+
+def policy_of(config: pytest.Config, path: Path, asked_by: str, *, complete: bool) -> dict[str, Any]:
+    """The policy in a file. Unless ``complete``, modules that cannot be found may come: not every folder that tests
+    are imported from is known before collection. Raises ``pytest.UsageError``.
+    """
+    folders = [str(config.rootpath), str(config.rootpath / "src"), *map(str, config.getini("pythonpath"))]
+    try:
+        return load_policy(path, folders, complete=complete)
+    except SettingsError as error:
+        raise pytest.UsageError(f"{asked_by} is wrong:\n{error}") from error
 
 
 def _positive(number: int, name: str) -> int:

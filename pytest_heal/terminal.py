@@ -149,6 +149,8 @@ def _setting_lines(run: Run) -> list[str]:
     parts = [f"agent {settings.agent}", f"accept {settings.accept}"]
     if run.healing.shown:
         parts.insert(1, f"model {run.healing.shown}")
+    if settings.policy is not None:
+        parts.append(f"guard {place(str(settings.policy), run.config.rootpath)}")
     if core.runbook:
         parts.append(f"{len(core.runbook)} runbook entries")
     if core.sources:

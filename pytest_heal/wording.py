@@ -32,6 +32,11 @@ def _ending(crash: Record) -> str:
     if not heal:
         reason = _short(crash.get("reason") or "")
         return f"not healed{by}" + (f" ({reason})" if reason else "")
+    if heal["verdict"] == "blocked":
+        stopped = [stop for action in crash["actions"] for stop in action.get("stops", ())]
+        first = f"{stopped[0]['rule']} {stopped[0]['operation']}" if stopped else "a protected operation"
+        policy = f", protected as {stopped[0]['policy_id']}" if stopped and stopped[0]["policy_id"] else ""
+        return f"heal{by} stopped ({first}{policy})"
     wrote = ", ".join(heal["wrote"]) or "nothing"
     looked = ", second look" if crash.get("second_look") else ""
     return f"healed{by} (resume {heal['resume']}{looked}), wrote {wrote}, {heal['verdict']}"

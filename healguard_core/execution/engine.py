@@ -125,12 +125,11 @@ class Engine:
         self._importer.install()
         if self._guard is not None:
             self._guard.start()
+            self._importer.listeners.append(self._guard.arrivals.listen)
 
     def stop(self, exit_code: Optional[int] = None) -> None:
         """Undo `start`. Code that is instrumented already stays so and declines everything."""
         hooks.disable()
-        if self._guard is not None:
-            self._guard.stop()
         self._importer.remove()
         if self._scratch is not None:
             self._scratch.cleanup()

@@ -24,8 +24,7 @@ RULES = ("--heal=rules",)
     (("--heal=mcp", "--heal-model=gpt"), "agent 'mcp' uses no model"),
     (("--heal=exec:cat", "--heal-max-cost=1"), "--heal-max-cost cannot hold"),
     ((*RULES, "--heal-model=gpt"), "--heal-model=gpt: agent 'rules' uses no model"),
-    ((*RULES, "--heal-guard=sinks.yaml"), r"--heal-guard=FILE .* not available in this version"),
-    ((*RULES, "--heal-sarif=a.sarif"), "--heal-sarif is not available in this version"),
+    ((*RULES, "--heal-guard=sinks.yaml"), r"--heal-guard is wrong:\n.*sinks.yaml:1: HF400"),
     ((*RULES, "--heal-max-cost=1"), "--heal-max-cost=1.0: agent 'rules' uses no model"),
     ((*RULES, "--heal-protocol=paper"), "--heal-protocol=paper is not available in this version"),
     ((*RULES, "--heal-max-calls=0"), "--heal-max-calls=0: this must be at least 1"),
@@ -73,7 +72,8 @@ def test_wrong_models(shop: Project, line: str, says: str) -> None:
     ("heal(accept='all')", "choose from none, correct, proceed"),
     ("heal(max_calls=0)", "at least 1"),
     ("heal(model='gpt')", "not available in this version"),
-    ("heal(guard='sinks.yaml')", "not available in this version"),
+    ("heal(guard='sinks.yaml')", "sinks.yaml:1: HF400 cannot read the file"),
+    ("heal(guard=3)", "name a policy's file, or 'off'"),
     ("heal(agent='rulez')", "did you mean 'rules'"),
 ])
 def test_wrong_marks(project: Project, mark: str, says: str) -> None:

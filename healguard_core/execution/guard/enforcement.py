@@ -42,7 +42,7 @@ class Guard:
         self._swaps.add((threading.Thread.start,))  # type: ignore[arg-type]
         self._watcher = Watcher(self._judge_silent)
         self._silent = False
-        self._arrivals = Arrivals(self._arrived)
+        self.arrivals = Arrivals(lambda _module: self.look())
 
     # ----------------------------------------------------------------- lifecycle
 
@@ -50,11 +50,7 @@ class Guard:
         """Install the audit hook (once per process) and wait for the modules that the policy names."""
         extents.install()
         self.look()
-        self._arrivals.install([entry.target for entry in self.policy.pending])
-
-    def stop(self) -> None:
-        """Wait for no more modules."""
-        self._arrivals.remove()
+        self.arrivals.wait_for(entry.target for entry in self.policy.pending)
 
     def look(self) -> None:
         """Resolve what has been imported by now, and say what names nothing."""
@@ -65,9 +61,6 @@ class Guard:
             for problem in self.policy.problems[self._reported:]:
                 self._told(problem)
             self._reported = len(self.policy.problems)
-
-    def _arrived(self, _module: str) -> None:
-        self.look()
 
     def extended(self, entries: Iterable[Dict[str, Any]]) -> "Guard":
         """A guard that protects more, for one test; entries as in the policy's plain JSON. Raises ``ValueError``."""

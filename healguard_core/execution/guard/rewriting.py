@@ -1,7 +1,7 @@
 """Healing code with every call and every store checked on live objects. Standard library only; pure.
 
 ``f(x)`` becomes ``check.callee(f, n)(check.argument(x, n))`` and ``a.b = v`` becomes ``check.owner(a, n).b = v``: no
-frame is added, positions stay, and each part is evaluated once and in Python's own order. ``check`` is a constant of the
+frame is added, positions stay, each part is evaluated once and in Python's own order. ``check`` is a constant of the
 compiled code: healing code has no name for it.
 """
 

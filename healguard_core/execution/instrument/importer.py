@@ -61,6 +61,7 @@ class Importer:
         self._cache: Optional[Cache] = None
         if cache_dir is not None:
             self._cache = Cache(cache_dir, VERSION, lambda message: notice("cache-not-written", message, cache_dir))
+        self.listeners: List[Callable[[ModuleSpec], None]] = []  # are shown every spec that is handed out
         self._asking = _Asking()
         self._digests: Dict[str, bytes] = {}
         self._tables: Dict[str, Tuple[bytes, Tuple[Site, ...]]] = {}
@@ -146,6 +147,8 @@ class Importer:
             asking.discard(fullname)
         if spec is not None:
             self._take(spec)
+            for listener in self.listeners:
+                listener(spec)
         return spec
 
     def _go_first(self) -> None:
