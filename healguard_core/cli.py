@@ -114,9 +114,6 @@ def _run_parser(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(words: argparse.Namespace) -> int:
-    if words.policy and not _exists("healguard_core.settings.policy"):
-        problem = Problem("HF411", "--policy", "this version cannot enforce a policy", "run without --policy")
-        raise SettingsError([problem])
     config = _config(words)
     if words.python and not _is_this_python(words.python):
         return _run_elsewhere(words, config)
@@ -139,6 +136,11 @@ def _config(words: argparse.Namespace) -> Config:
         from healguard_core.settings.runbook import load_runbook
 
         entries = [dataclasses.asdict(entry) for entry in load_runbook(words.runbook)]
+    policy = None
+    if words.policy:
+        from healguard_core.settings.policy import load_policy
+
+        policy = load_policy(words.policy, [_root(words)])
     agent = words.agent or (RUNBOOK if words.runbook else "rules")
     if words.model and agent in (RUNBOOK, "rules", "human"):
         raise SettingsError([Problem("HF411", "--model", f"agent {agent!r} uses no model", "leave --model out")])
@@ -155,6 +157,7 @@ def _config(words: argparse.Namespace) -> Config:
         agent_options=options,
         runbook=entries,
         intercept=words.intercept,
+        policy=policy,
         max_calls=words.max_calls,
         timeout=words.timeout,
         cache_dir=str(_cache_dir()),
@@ -310,12 +313,19 @@ def _runbook_check(words: argparse.Namespace) -> int:
 
 
 def _policy_check(words: argparse.Namespace) -> int:
-    if not _exists("healguard_core.settings.policy"):
-        raise SettingsError([Problem("HF411", words.files[0], "this version cannot read a policy")])
-    from importlib import import_module
+    from healguard_core.settings.policy import load_policy
 
-    import_module("healguard_core.settings.policy").load_policy(words.files)
-    print("nothing wrong")
+    problems: list[Problem] = []
+    count = 0
+    for file in words.files:
+        try:
+            policy = load_policy(file, [str(Path.cwd())])
+            count += len(policy["protect"]) + len(policy["include"])
+        except SettingsError as error:
+            problems.extend(error.problems)
+    if problems:
+        raise SettingsError(problems)
+    print(f"{count} {'entry' if count == 1 else 'entries'}, nothing wrong")
     return OK
 
 
@@ -357,12 +367,6 @@ def _text(path: str) -> str:
     except (OSError, SyntaxError, UnicodeDecodeError) as error:
         problem = Problem("HF400", f"{path}:1", f"cannot read the file: {error}", "check the path")
         raise SettingsError([problem]) from error
-
-
-def _exists(module: str) -> bool:
-    from importlib.util import find_spec
-
-    return find_spec(module) is not None
 
 
 if __name__ == "__main__":
