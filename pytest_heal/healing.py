@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from healguard_core.execution.link import Address, LinkAgent, Progress
+from pytest_heal.progress import WorkersProgress
 from pytest_heal.settings import Settings
 
 LINK = "heal_link"  # under this key of a worker's input
@@ -29,6 +31,7 @@ class Healing:
         self.shown = ""  # the same with the name that was asked for
         self.made: list[LinkAgent] = []
         self.observers: list[Callable[[Progress], None]] = []
+        self.workers: WorkersProgress | None = None  # in the controller of pytest-xdist
 
     def too_early(self) -> bool:
         """Whether this process is a worker that has not been told yet where the healing side is."""
@@ -55,6 +58,11 @@ class Healing:
             return {}
         return {**self._address.to_json(), "model": self.model, "shown": self.shown}
 
+    def close(self) -> None:
+        """The run is over. The agents are closed by whoever uses them."""
+        if self.workers is not None:
+            self.workers.close()
+
     # ----------------------------------------------------------------- starting
 
     def _told(self) -> Address | None:
@@ -77,11 +85,20 @@ class Healing:
             if model is not None:
                 self.model, self.shown = model.id, str(model)
             self._check_cost(name, model)
-            return start_healing(agent=name, model=model, root=self._config.rootpath, max_cost=settings.max_cost)
+            return start_healing(agent=name, model=model, root=self._config.rootpath, max_cost=settings.max_cost,
+                                 progress=self._progress())
         except ModelError as error:
             raise pytest.UsageError(f"--heal-model={settings.model}: {error}") from error
         except StartError as error:
             raise pytest.UsageError(f"{asked_by}: {error}") from error
+
+    def _progress(self) -> Path | None:
+        """Where the healing side is to write what is paused, when tests run in workers that have no terminal."""
+        given = getattr(self._config, "known_args_namespace", self._config.option)
+        if not (getattr(given, "numprocesses", None) or getattr(given, "tx", None)):
+            return None
+        self.workers = WorkersProgress()
+        return self.workers.path
 
     def _model(self, name: str, factory: Any, asked_by: str) -> Any:
         from healguard_core.healing.models import resolve

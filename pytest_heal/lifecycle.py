@@ -79,8 +79,11 @@ def _refuse_unused(run: Run) -> None:
 
 
 def _show_progress(config: pytest.Config, run: Run, terminal: object) -> None:
-    """Only where this process runs tests and the user wants to hear of it."""
-    if not run.healing.made or config.option.verbose < 0 or getattr(config.option, "numprocesses", None):
+    """Only where the user wants to hear of it."""
+    if not run.healing.made or config.option.verbose < 0:
+        return
+    if run.healing.workers is not None:
+        run.healing.workers.start(terminal)
         return
     progress = ProgressLine(config, terminal)
     run.engine.on_pause.append(progress.paused)

@@ -1,11 +1,17 @@
-"""Shows what the healing side is doing while a test is paused in this process. Imports pytest.
+"""Shows what the healing side is doing while tests are paused. Imports pytest.
 
-On a terminal one line is written over and over and removed at the end; elsewhere a line is printed now and then. Quiet
-under -q. Workers of pytest-xdist have no terminal.
+On a terminal one line is written over and over and removed at the end; elsewhere, and for workers of pytest-xdist, one
+line per paused test is printed now and then. Quiet under -q.
 """
 
 from __future__ import annotations
 
+import contextlib
+import json
+import shutil
+import tempfile
+import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +19,7 @@ import pytest
 from healguard_core.execution.link import Progress
 
 SELDOM = 15.0
-"""Seconds between two lines where there is no terminal."""
+"""Seconds between two lines about a test where lines cannot be written over."""
 
 
 class ProgressLine:
@@ -54,6 +60,52 @@ class ProgressLine:
         finally:
             if self._capture is not None:
                 self._capture.resume_global_capture()
+
+
+class WorkersProgress:
+    """In the controller of pytest-xdist: prints what the healing side writes into ``path``.
+
+    The controller runs no tests, so a thread does no harm there.
+    """
+
+    def __init__(self, every: float = 1.0) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="heal-progress-"))
+        self.path = self._folder / "paused.json"
+        self.path.touch(mode=0o600)
+        self._reporter: Any = None
+        self._every = every
+        self._shown: dict[str, float] = {}
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="heal-progress", daemon=True)
+
+    def start(self, reporter: Any) -> None:
+        """Begin to print."""
+        self._reporter = reporter
+        self._thread.start()
+
+    def close(self) -> None:
+        """The run is over."""
+        self._over.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _run(self) -> None:
+        while not self._over.wait(self._every):
+            paused: list[dict[str, Any]] = []
+            with contextlib.suppress(OSError, ValueError):  # nothing is paused yet
+                paused = json.loads(self.path.read_text(encoding="utf-8"))
+            for text in self._due([Progress(**record) for record in paused]):
+                self._reporter.ensure_newline()
+                self._reporter.write_line(text)
+
+    def _due(self, paused: list[Progress]) -> list[str]:
+        """The lines to print now: one per test and `SELDOM` seconds."""
+        units = {progress.unit for progress in paused}
+        self._shown = {unit: last for unit, last in self._shown.items() if unit in units}
+        due = [progress for progress in paused if progress.seconds - self._shown.get(progress.unit, 0.0) >= SELDOM]
+        self._shown.update((progress.unit, progress.seconds) for progress in due)
+        return [line(progress) for progress in due]
 
 
 def line(progress: Progress) -> str:

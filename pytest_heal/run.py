@@ -74,6 +74,7 @@ class Run:
         """Undo `start`."""
         self.engine.stop(self.exit_code)
         self.agents.close(but=self.engine.agent)
+        self.healing.close()
 
 
 RUN = pytest.StashKey[Run]()

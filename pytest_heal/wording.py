@@ -14,7 +14,8 @@ def crash_line(crash: Record, root: Path | None = None) -> str:
     error = crash["error"] + (f": {_short(crash['message'])}" if crash["message"] else "")
     where = f"{place(crash['file'], root)}:{crash['line']} in {crash['function']}"
     used = crash.get("usage")
-    calls = used["calls"] if used else sum(action["kind"] in ("probe", "submit") for action in crash["actions"])
+    counted = used and (used["metered"] or used["calls"])
+    calls = used["calls"] if counted else sum(action["kind"] in ("probe", "submit") for action in crash["actions"])
     cost = price(used["cost_usd"] if used else 0.0)
     return f"{where}: {error} -> {_ending(crash)}; {plural(calls, 'call')}, {cost}"
 

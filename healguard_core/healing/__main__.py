@@ -118,7 +118,26 @@ def _serve(settings: dict[str, Any], listening: socket.socket, until: Any) -> No
     provider = provider_for(model, settings.pop("key")) if model is not None else None
     meter = Meter(model, provider, settings["max_cost"])
     desk = Desk(meter, Path(settings["root"]))
-    serve(HealingServer(listening, desk, settings["token"], settings["agent_token"]), until)
+    tell = _Telling(settings["progress"]) if settings["progress"] else None
+    serve(HealingServer(listening, desk, settings["token"], settings["agent_token"]), until, tell=tell)
+
+
+class _Telling:
+    """Writes what is paused into a file, in one step, where that has changed."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._last = ""
+
+    def __call__(self, paused: Any) -> None:
+        text = json.dumps(paused)
+        if text == self._last:
+            return
+        self._last = text
+        with contextlib.suppress(OSError):  # the run has ended and taken the file with it
+            if os.path.exists(self._path):
+                Path(self._path + ".new").write_text(text, encoding="utf-8")
+                os.replace(self._path + ".new", self._path)
 
 
 if __name__ == "__main__":

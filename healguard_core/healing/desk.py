@@ -150,6 +150,18 @@ class Desk:
                 self.end(pause)
                 self.bye(conversation.client)
 
+    def paused(self) -> list[dict[str, object]]:
+        """Every crash that waits for a decision, for people to read."""
+        now = time.monotonic()
+        with self._lock:
+            pauses = [pause for pause, _, _, _ in self._pauses.values() if not pause.decided]
+        return [
+            {"unit": pause.context.unit, "agent": pause.spending.used.agent, "model": pause.spending.used.model,
+             "calls": pause.spending.used.calls, "cost_usd": pause.spending.used.cost_usd,
+             "seconds": round(now - pause.spending.began, 1), "note": pause.note}
+            for pause in pauses
+        ]
+
     # ----------------------------------------------------------------- conversations
 
     def _conversation(self, posted: CrashPosted) -> Conversation:

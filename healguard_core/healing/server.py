@@ -256,14 +256,21 @@ def _reraise(pause: Pause, body: bytes) -> dict[str, Any]:
     return {"over": pause.why_over}
 
 
-def serve(server: HealingServer, until: Callable[[], bool], tick: float = 0.25) -> None:
-    """Answer requests until ``until`` says that the run is over; then close every conversation."""
+def serve(
+    server: HealingServer, until: Callable[[], bool], tick: float = 0.25, tell: Callable[[Any], None] | None = None
+) -> None:
+    """Answer requests until ``until`` says that the run is over; then close every conversation.
+
+    ``tell`` is called with what is paused, every ``tick`` seconds.
+    """
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.5}, daemon=True)
     thread.start()
     pause = threading.Event()
     try:
         while not until():
             server.desk.look_around()
+            if tell is not None:
+                tell(server.desk.paused())
             pause.wait(tick)
     finally:
         server.desk.close()

@@ -38,9 +38,10 @@ class StartError(RuntimeError):
 
 def start_healing(
     *, agent: str, model: Model | None, root: Path, max_cost: float | None,
-    environ: MutableMapping[str, str] | None = None,
+    progress: Path | None = None, environ: MutableMapping[str, str] | None = None,
 ) -> Address:
-    """Start the process and return where it listens. ``agent`` may hold an argument (``exec:COMMAND``).
+    """Start the process and return where it listens. ``agent`` may hold an argument (``exec:COMMAND``);
+    ``progress`` is a file into which it is to write what is paused.
 
     Almost nothing is loaded there until somebody connects. Raises `models.ModelError` for a missing key and
     `StartError`. Removes the key from ``environ`` (the process's own by default).
@@ -56,6 +57,7 @@ def start_healing(
         "key": key,
         "root": str(root),
         "max_cost": max_cost,
+        "progress": None if progress is None else str(progress),
         "token": token,
         "agent_token": secrets.token_urlsafe(32),
         "watch": os.getpid(),

@@ -147,7 +147,7 @@ def test_a_deadline_ends_a_request() -> None:
         spending = meter.open("healer", 10, 0.3)
         with pytest.raises(BudgetSpent, match=r"time for this crash is used up \(the last try: "):
             meter.ask(spending, CHAT, BODY)
-        with pytest.raises(BudgetSpent, match="time for this crash is used up$"):
+        with pytest.raises(BudgetSpent, match=r"time for this crash is used up$"):
             meter.ask(spending, CHAT, BODY)
 
 
