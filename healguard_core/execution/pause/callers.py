@@ -68,6 +68,11 @@ def crossing(callee: FrameType, caller: FrameType, cls: Optional[type]) -> Passa
     if not _is_sensitive(cls) and name not in _TRIED:
         return passes(cls)
     operation = layout.operation(caller.f_code, caller.f_lasti)
+    if name == "__getattr__" and names.derives(cls, AttributeError):
+        if operation == "IMPORT_NAME" or caller.f_code.co_filename.startswith("<frozen importlib"):
+            return swallows("the import system asks a module for what it need not have")
+        if operation == "IMPORT_FROM":
+            return passes(ImportError)
     return _through(callee, caller, operation, cls)
 
 

@@ -397,3 +397,38 @@ def test_a_heal_is_recorded_with_its_function(project):
     assert healed.function == "program.C.m"
     assert healed.wrote
     assert Path(program.__file__).exists()
+
+
+def test_what_an_import_asks_a_module_for_is_handled(project):
+    agent = Scripted()
+    engine = project.start(agent)
+    project.load("def __getattr__(name):\n    raise AttributeError(name)\n", "lazy")
+    asks = project.load("""
+def wanted():
+    try:
+        from lazy import anything
+    except ImportError:
+        return "not there"
+
+def unwanted():
+    from lazy import anything
+""", "asks")
+    assert asks.wanted() == "not there"
+    assert agent.asked == 0
+    assert isinstance(call(asks.unwanted), ImportError)
+    assert agent.asked >= 1
+    assert kinds(engine)[0] == "Crashed"
+
+
+def test_what_a_transparent_catcher_keeps_waits_for_the_second_look(project):
+    source = "def run():\n    x = {}['a']\n    return x\n"
+    agent = Scripted("x = 5")
+    engine = project.start(agent)
+    program = project.load(source)
+    engine.begin("unit", repeatable=True)
+    assert isinstance(call(program.run), KeyError)
+    assert agent.asked == 0
+    lefts = engine.left_for(AssertionError("the result is missing"))
+    assert [left.keeper for left in lefts] != [""]
+    engine.begin("unit", repeatable=True, armed=lefts)
+    assert call(program.run) == 5
