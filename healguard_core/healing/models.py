@@ -23,12 +23,14 @@ ALIASES = {
     "glm": "zai/glm-5.2",
 }
 
-PRICES = {  # input, output
-    "openai/gpt-5.6-terra": (2.0, 12.0),
-    "openai/gpt-5.6-sol": (None, None),
-    "openai/gpt-5.6-luna": (None, None),
-    "deepseek/deepseek-v4-flash": (0.3, 1.2),
-    "zai/glm-5.2": (1.4, 4.4),
+Prices = tuple[float | None, float | None, float | None]
+
+PRICES: dict[str, Prices] = {  # input, cached input, output
+    "openai/gpt-5.6-terra": (2.0, None, 12.0),
+    "openai/gpt-5.6-sol": (None, None, None),
+    "openai/gpt-5.6-luna": (None, None, None),
+    "deepseek/deepseek-v4-flash": (0.3, None, 1.2),
+    "zai/glm-5.2": (1.4, None, 4.4),
 }
 """Models that are known by name. Their providers may change prices; `heal_models` overrules them."""
 
@@ -91,13 +93,10 @@ def resolve(asked: str, declared: Iterable[str] = (), environ: Mapping[str, str]
     if asked in own:
         model_id, words = own[asked]
         return _built(asked, model_id, words, environ or {})
-    known = {**PRICES, **_litellm_prices()}
+    known = {**PRICES, **_litellm_table()[0]}
     model_id = ALIASES.get(asked, asked)
     if "/" not in model_id:
-        owners = sorted(name for name in known if name.partition("/")[2] == model_id)
-        if len(owners) != 1:
-            raise ModelError(_unknown(asked, own, known))
-        model_id = owners[0]
+        model_id = _owned(asked, own, known)
     provider = model_id.partition("/")[0]
     if provider not in PROVIDERS and not _has_litellm():
         raise ModelError(
@@ -149,7 +148,7 @@ def _built(asked: str, model_id: str, words: Mapping[str, str], environ: Mapping
         raise ModelError(f"model {asked!r}: base_url {base_url!r} must begin with http:// or https://")
     if not base_url and not _has_litellm():
         raise ModelError(f"model {asked!r}: provider {provider!r} needs a base_url, or litellm installed")
-    found = {**PRICES, **_litellm_prices()}.get(model_id, (None, None))
+    found = {**PRICES, **_litellm_table()[0]}.get(model_id, (None, None, None))
     return Model(
         asked=asked,
         id=model_id,
@@ -158,8 +157,8 @@ def _built(asked: str, model_id: str, words: Mapping[str, str], environ: Mapping
         key_variable=words.get("key", key_variable),
         transport="http" if base_url else "litellm",
         input_price=_price(asked, words, "input", found[0]),
-        cached_price=_price(asked, words, "cached", None),
-        output_price=_price(asked, words, "output", found[1]),
+        cached_price=_price(asked, words, "cached", found[1]),
+        output_price=_price(asked, words, "output", found[2]),
     )
 
 
@@ -173,6 +172,19 @@ def _price(asked: str, words: Mapping[str, str], name: str, otherwise: float | N
     if not 0 <= price < float("inf"):
         raise ModelError(f"heal_models: {asked}: {name}={words[name]!r} must be US dollars per million tokens")
     return price
+
+
+def _owned(asked: str, own: Iterable[str], known: Mapping[str, Prices]) -> str:
+    """The full name of the model with the bare name ``asked``."""
+    owners = [name for name in known if name.partition("/")[2] == asked]
+    first = [name for name in owners if name in PRICES] or [_litellm_table()[1].get(asked, "")]
+    if first[0]:
+        return first[0]
+    if not owners:
+        raise ModelError(_unknown(asked, own, known))
+    if len(owners) > 1:
+        raise ModelError(f"model {asked!r} is served by several providers; name one: {', '.join(sorted(owners)[:8])}")
+    return owners[0]
 
 
 def _is_local(provider: str, environ: Mapping[str, str]) -> bool:
@@ -196,29 +208,38 @@ def _has_litellm() -> bool:
     return find_spec("litellm") is not None
 
 
-_MILLION = 1_000_000
-
-
 @functools.cache
-def _litellm_prices() -> dict[str, tuple[float | None, float | None]]:
-    """Names and prices that an installed litellm knows, read from its file: importing it takes seconds."""
+def _litellm_table() -> tuple[dict[str, Prices], dict[str, str]]:
+    """Prices by full name, and full names by bare name, as far as an installed litellm knows them.
+
+    They are read from its file: importing it takes seconds.
+    """
     spec = find_spec("litellm")
     if spec is None or not spec.submodule_search_locations:
-        return {}
+        return {}, {}
     path = Path(next(iter(spec.submodule_search_locations)), "model_prices_and_context_window_backup.json")
     try:
         table = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return {}  # another layout: names cannot be checked, and prices are unknown
-    found = {}
+        return {}, {}  # another layout: names cannot be checked, and prices are unknown
+    return read_prices(table)
+
+
+def read_prices(table: Mapping[str, object]) -> tuple[dict[str, Prices], dict[str, str]]:
+    """Prices by full name, and full names by bare name, in a table of litellm's form."""
+    prices: dict[str, Prices] = {}
+    bare: dict[str, str] = {}
     for name, row in table.items():
         provider = row.get("litellm_provider") if isinstance(row, dict) else None
-        if provider and row.get("mode") in ("chat", "responses"):
-            full = name if name.startswith(f"{provider}/") else f"{provider}/{name}"
-            found[full] = (
-                _per_million(row.get("input_cost_per_token")), _per_million(row.get("output_cost_per_token")))
-    return found
+        if not isinstance(row, dict) or not provider or row.get("mode") not in ("chat", "responses"):
+            continue
+        full = name if name.startswith(f"{provider}/") else f"{provider}/{name}"
+        if "/" not in name:
+            bare[name] = full
+        costs = ("input_cost_per_token", "cache_read_input_token_cost", "output_cost_per_token")
+        prices[full] = tuple(_per_million(row.get(cost)) for cost in costs)  # type: ignore[assignment]
+    return prices, bare
 
 
 def _per_million(price: object) -> float | None:
-    return round(price * _MILLION, 6) if isinstance(price, (int, float)) else None
+    return round(price * 1_000_000, 6) if isinstance(price, (int, float)) else None

@@ -179,7 +179,7 @@ def _named(error: BaseException) -> str:
 
 @dataclass
 class LitellmProvider:
-    """Any provider that litellm knows, by Chat Completions. The answer always comes as a whole."""
+    """Any provider that litellm knows, by Chat Completions. A streamed answer comes in one piece."""
 
     model: Model
     key: str = field(repr=False)
@@ -201,8 +201,25 @@ class LitellmProvider:
                                 status in (0, 408, 409, 429) or status >= 500) from None
         if abort.aborted:
             raise ProviderFault("stopped", retriable=False)
-        whole = json.dumps(reply.model_dump(), default=str).encode("utf-8")
-        return Answer("application/json", iter((whole,)))
+        whole = json.loads(json.dumps(reply.model_dump(), default=str))
+        if body.get("stream"):
+            return Answer("text/event-stream", iter((as_events(whole),)))
+        return Answer("application/json", iter((json.dumps(whole).encode("ascii"),)))
+
+
+def as_events(whole: dict[str, Any]) -> bytes:
+    """A whole Chat Completions answer as the events of a streamed one."""
+    head = {name: whole.get(name) for name in ("id", "created", "model")} | {"object": "chat.completion.chunk"}
+    choices = []
+    for choice in whole.get("choices") or []:
+        message = choice.get("message") or {}
+        delta = {name: value for name, value in message.items() if value is not None}
+        calls = [{**call, "index": index} for index, call in enumerate(message.get("tool_calls") or [])]
+        if calls:
+            delta["tool_calls"] = calls
+        choices.append({"index": choice.get("index", 0), "delta": delta, "finish_reason": choice.get("finish_reason")})
+    events = [{**head, "choices": choices}, {**head, "choices": [], "usage": whole.get("usage")}]
+    return b"".join(b"data: " + json.dumps(event).encode("ascii") + b"\n\n" for event in events) + b"data: [DONE]\n\n"
 
 
 def _litellm_completion() -> Callable[..., Any]:

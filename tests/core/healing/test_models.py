@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from healguard_core.healing.models import ALIASES, Model, ModelError, key_of, resolve
+from healguard_core.healing.models import ALIASES, Model, ModelError, key_of, read_prices, resolve
 
 from .crashes import model_at
 
@@ -85,6 +85,19 @@ def test_a_missing_key() -> None:
     with pytest.raises(ModelError, match="OPENAI_API_KEY, which is not set"):
         key_of(resolve("gpt"), {"OPENAI_API_KEY": " "})
     assert key_of(resolve("gpt"), {"OPENAI_API_KEY": " k "}) == "k"
+
+
+def test_prices_in_litellms_form() -> None:
+    prices, bare = read_prices({
+        "sample_spec": "not a row",
+        "gpt-x": {"litellm_provider": "openai", "mode": "chat", "input_cost_per_token": 2e-06,
+                  "cache_read_input_token_cost": 2e-07, "output_cost_per_token": 1.2e-05},
+        "zai/glm-x": {"litellm_provider": "zai", "mode": "chat", "input_cost_per_token": "free"},
+        "picture": {"litellm_provider": "openai", "mode": "image_generation"},
+        "nobody": {"mode": "chat"},
+    })
+    assert prices == {"openai/gpt-x": (2.0, 0.2, 12.0), "zai/glm-x": (None, None, None)}
+    assert bare == {"gpt-x": "openai/gpt-x"}
 
 
 @given(st.integers(0, 10**9), st.integers(0, 10**9), st.integers(0, 10**9))
