@@ -56,8 +56,7 @@ _SILENT = ("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF", "POP_TOP",
 
 def crossing(callee: FrameType, caller: FrameType, cls: Optional[type]) -> Passage:
     """What becomes of an exception of class ``cls`` on its way from ``callee`` to ``caller``."""
-    code = callee.f_code
-    name = code.co_name
+    name = _slot(callee, cls)
     special = name.startswith("__")
     if not special and (cls is None or not _is_sensitive(cls)):
         return _ordinary(callee, caller, cls)
@@ -74,6 +73,25 @@ def crossing(callee: FrameType, caller: FrameType, cls: Optional[type]) -> Passa
         if operation == "IMPORT_FROM":
             return passes(ImportError)
     return _through(callee, caller, operation, cls)
+
+
+def _slot(callee: FrameType, cls: Optional[type]) -> str:
+    """The name by which C code knows the function of ``callee``: of ``__next__ = next`` it is ``__next__``."""
+    name = callee.f_code.co_name
+    if name.startswith("__") or cls is None or not names.derives(cls, StopIteration):
+        return name
+    return "__next__" if is_next(callee) else name
+
+
+def is_next(callee: FrameType) -> bool:
+    """Whether ``callee`` runs the ``__next__`` of its first argument's class, under whatever name."""
+    if callee.f_code.co_name == "__next__":
+        return True
+    owner = first_argument(callee)
+    if owner is UNKNOWN:
+        return False
+    entry = names.class_attribute(type(owner), "__next__")
+    return type(entry) is types.FunctionType and entry.__code__ is callee.f_code
 
 
 def _is_sensitive(cls: type) -> bool:
@@ -131,7 +149,7 @@ def _destructor(callee: FrameType, caller: FrameType, cls: Optional[type]) -> Pa
 
 
 def _through(callee: FrameType, caller: FrameType, operation: str, cls: type) -> Passage:
-    name = callee.f_code.co_name
+    name = _slot(callee, cls)
     running = bool(callee.f_code.co_flags & _GENERATOR)  # its body, not the special method, raised
     if operation.startswith(("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER")):
         return _attribute(callee, cls)
@@ -172,7 +190,7 @@ def _attribute(callee: FrameType, cls: type) -> Passage:
 
 
 def _iteration(callee: FrameType, operation: str, cls: type, swallowing_len: bool) -> Passage:
-    name = callee.f_code.co_name
+    name = _slot(callee, cls)
     if name == "__next__" and names.derives(cls, StopIteration):
         return swallows("the iteration ends")
     if name == "__getitem__" and (names.derives(cls, IndexError) or names.derives(cls, StopIteration)):
@@ -201,7 +219,7 @@ _CALL: Tuple[type, ...] = (ast.Call,)
 
 
 def _call(callee: FrameType, caller: FrameType, cls: type) -> Passage:
-    name = callee.f_code.co_name
+    name = _slot(callee, cls)
     running = bool(callee.f_code.co_flags & _GENERATOR)
     looked_up = names.derives(cls, AttributeError) and _is_attribute_access(callee)
     stops = names.derives(cls, StopIteration)

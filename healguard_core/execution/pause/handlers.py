@@ -6,7 +6,7 @@ are followed where their condition is known without running code, and both sides
 
 import ast
 import types
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set
+from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Set, Tuple
 
 from . import lexical, names
 from .names import UNKNOWN, Flying, Names
@@ -62,12 +62,24 @@ def handler_ends(handler: Any, names_here: Names, cls: Optional[type]) -> Ends:
 
     A body that keeps the exception itself (to raise it later, or to hand it to somebody) ends unsure.
     """
-    changed = lexical.stored_names(handler.body)
+    changed, keeps = _traits(handler)
     known = {handler.name: Flying(cls)} if handler.name else {}
     ends = flow(handler.body, Body(names_here.within(changed, known), handler.name))
-    if leaves(ends) and _keeps(handler):
-        return {UNSURE}
-    return ends
+    return {UNSURE} if keeps and leaves(ends) else ends
+
+
+def _traits(handler: Any) -> Tuple[FrozenSet[str], bool]:
+    """The names that a handler's body binds, and whether it keeps the exception. Remembered."""
+    known = _handlers.get(id(handler))
+    if known is None:
+        if len(_handlers) > _MAX_MEMO:
+            _handlers.clear()
+        known = _handlers[id(handler)] = (handler, lexical.stored_names(handler.body), _keeps(handler))
+    return known[1], known[2]
+
+
+_MAX_MEMO = 5000
+_handlers: Dict[int, Tuple[Any, FrozenSet[str], bool]] = {}  # the node is kept, so that its id stays taken
 
 
 def flow(statements: List[Any], body: Body) -> Ends:

@@ -4,7 +4,7 @@ import ast
 import dis
 import sys
 from types import CodeType
-from typing import Iterator, List, NamedTuple, Optional
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 HAS_TABLES = sys.version_info >= (3, 11)
 
@@ -128,7 +128,21 @@ _LOADS = frozenset(
 
 
 def operation(code: CodeType, offset: int) -> str:
-    """The name of the instruction at byte ``offset``, unspecialised; "" where there is none."""
+    """The name of the instruction at byte ``offset``, unspecialised; "" where there is none. Remembered."""
+    key = (id(code), offset)
+    known = _operations.get(key)
+    if known is None:
+        if len(_operations) > _MAX_MEMO:
+            _operations.clear()
+        known = _operations[key] = (code, _operation(code, offset))
+    return known[1]
+
+
+_MAX_MEMO = 20000
+_operations: Dict[Tuple[int, int], Tuple[CodeType, str]] = {}  # the code is kept, so that its id stays taken
+
+
+def _operation(code: CodeType, offset: int) -> str:
     raw = code.co_code
     if not 0 <= offset < len(raw):
         return ""

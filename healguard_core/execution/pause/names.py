@@ -392,7 +392,7 @@ def _attribute(node: Any, names: Names) -> Any:
     value = attribute(owner, node.attr)
     if owner is not UNKNOWN and derives(type(owner), types.ModuleType):
         names.trail.found(_module_entries(owner), node.attr, value)
-    elif type(owner) is not Flying:
+    elif owner is not UNKNOWN and type(owner) is not Flying:
         names.trail.loose = True
     return value
 
