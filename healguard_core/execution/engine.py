@@ -20,7 +20,7 @@ from healguard_core.execution.instrument.importer import Importer
 from healguard_core.execution.instrument.scope import Scope
 from healguard_core.execution.instrument.sites import Site
 from healguard_core.execution.journal import Journal
-from healguard_core.execution.pause import context
+from healguard_core.execution.pause import callers, context
 from healguard_core.execution.pause import resume as resuming
 from healguard_core.execution.pause.handled import Decider, Decision, thrown_in
 from healguard_core.execution.pause.quiet import head_room
@@ -95,7 +95,8 @@ class Engine:
         self.on_context: List[Callable[[CrashContext], None]] = []
         self._runbook = Runbook(config.runbook)
         self._decider = Decider(catchers=config.catchers)
-        self._importer = Importer(Scope(config.root, config.sources), config.cache_dir, self.notice)
+        scope = Scope(config.root, config.sources)
+        self._importer = Importer(scope, config.cache_dir, self.notice, config.intercept == "all")
         self._scratch: Optional[tempfile.TemporaryDirectory[str]] = None
         self._trial: Optional[Trial] = None
         self._guard = Guard(config.policy, self._policy_problem) if config.gate else None
@@ -586,7 +587,7 @@ def _identity(exc: BaseException) -> Tuple[int, int]:
 
 def _in_protocol(frame: FrameType) -> bool:
     """Whether a StopIteration in ``frame`` is the iterator protocol at work rather than a crash."""
-    return frame.f_code.co_name == "__next__" or bool(frame.f_code.co_flags & CO_GENERATOR_KINDS)
+    return bool(frame.f_code.co_flags & CO_GENERATOR_KINDS) or callers.is_next(frame)
 
 
 def _possible_resumes(target: StackFrame) -> List[str]:
