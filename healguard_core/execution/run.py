@@ -20,7 +20,7 @@ from healguard_core.execution.instrument.scope import Scope
 from healguard_core.execution.link import Address, LinkAgent
 from healguard_core.execution.local_agents.human import HumanAgent
 from healguard_core.execution.local_agents.rules import RulesAgent
-from healguard_core.protocol import Config, Crashed, Event, Healed, Reraised, UnitEnded
+from healguard_core.protocol import Blocked, Config, Crashed, Event, Healed, Reraised, UnitEnded
 
 USAGE = (
     "usage: python -m healguard_core.execution CONFIG.json [--fail-on-heal] [--quiet] (-m MODULE | SCRIPT) [ARGS...]"
@@ -166,6 +166,8 @@ class _Closing:
     def ended(self, ending: _Ending) -> int:
         """Record the end of the main thread; return the exit code."""
         self._code = ending.code
+        if self._engine.look_for_policy() and self._code == 0:
+            self._code = BAD_SETTINGS  # what the policy names was not protected
         error = ending.error
         named = "" if error is None or isinstance(error, SystemExit) else type(error).__name__
         self._engine.journal.record(UnitEnded(passed=ending.code == 0, completed=not named, error=named))
@@ -182,7 +184,7 @@ class _Closing:
         self._engine.stop(code)
         events = self._engine.journal.events()
         if not self._options.quiet:
-            _summarise(events, self._engine.journal.problem, sys.stderr)
+            _summarise(events, [self._engine.journal.problem, *self._engine.policy_problems], sys.stderr)
         if self._options.after is not None:
             self._options.after(events, code)
         if late:  # a thread was healed after the exit code had been settled as 0
@@ -275,7 +277,7 @@ def _silent(*_: object) -> None:
     """An excepthook for an error that has been shown."""
 
 
-def _summarise(events: Sequence[Event], problem: str, stream: TextIO) -> None:
+def _summarise(events: Sequence[Event], problems: Sequence[str], stream: TextIO) -> None:
     crashes = {event.crash: event for event in events if isinstance(event, Crashed)}
     heals = [event for event in events if isinstance(event, Healed)]
     declined = [event for event in events if isinstance(event, Reraised)]
@@ -286,10 +288,12 @@ def _summarise(events: Sequence[Event], problem: str, stream: TextIO) -> None:
     for healed in heals:
         code = healed.code.strip().replace("\n", "; ")
         lines.append("  {} healed by {}: {}".format(_where(crashes.get(healed.crash)), healed.by, code))
+    for blocked in events:
+        if isinstance(blocked, Blocked):
+            lines.append("  {} stopped: {}".format(_where(crashes.get(blocked.crash)), blocked.message))
     for reraised in declined:
         lines.append("  {} went on: {}".format(_where(crashes.get(reraised.crash)), reraised.reason))
-    if problem:
-        lines.append(problem)
+    lines.extend(filter(None, problems))
     try:
         for line in lines:
             stream.write("healguard: {}\n".format(line))

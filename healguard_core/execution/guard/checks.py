@@ -1,7 +1,8 @@
 """What rewritten healing code asks at every call and store, on the live objects. May import the parts it asks."""
 
+import sys
 import types
-from typing import Any, Dict, List
+from typing import Any, Callable, Dict, List
 
 from healguard_core.execution.guard import live
 from healguard_core.execution.guard.conditions import Conditions
@@ -13,6 +14,7 @@ from healguard_core.execution.guard.veto import Stop, Veto, shown
 
 _ATOMS = frozenset((str, bytes, int, float, complex, bool, type(None), list, dict, tuple, set, frozenset, bytearray))
 _BUILTINS = vars(__builtins__) if isinstance(__builtins__, types.ModuleType) else dict(__builtins__)
+_modules = sys.modules
 _OWN = {name: _BUILTINS[name] for name in OWN_NAME}
 
 
@@ -25,10 +27,16 @@ def protected(operation: Operation, key: Dict[str, Any], rule: str = "HG301") ->
 class Checks:
     """The checker of one run. Each method gives back its first argument, or raises the veto."""
 
-    __slots__ = ("_conditions", "_delta", "_extent", "_places", "_policy", "_waiting")
+    __slots__ = ("_conditions", "_delta", "_extent", "_look", "_modules", "_places", "_policy", "_waiting")
 
     def __init__(
-        self, places: List[Place], policy: Policy, extent: Extent, delta: Delta, conditions: Conditions
+        self,
+        places: List[Place],
+        policy: Policy,
+        extent: Extent,
+        delta: Delta,
+        conditions: Conditions,
+        look: Callable[[], None],
     ) -> None:
         self._places = places
         self._policy = policy
@@ -36,6 +44,8 @@ class Checks:
         self._delta = delta
         self._conditions = conditions
         self._waiting: Dict[int, Any] = {}
+        self._look = look
+        self._modules = len(_modules)
 
     # ----------------------------------------------------------------- calls
 
@@ -43,6 +53,9 @@ class Checks:
         """``value`` is about to be called."""
         place = self._places[number]
         self._go_on()
+        if len(_modules) != self._modules:  # the heal has imported something that the policy may name
+            self._modules = len(_modules)
+            self._look()
         operation = self._policy.match(value)
         if operation is not None and not operation.entry.writes_only:
             stop = protected(operation, {})

@@ -180,7 +180,10 @@ class Watch:
         """The statements with checks in them; they have to be given to `seal` once compiled."""
         made = rewriting.rewrite(body, source)
         self._mark = made.mark
-        self._checks = Checks(made.places, self._guard.policy, self._extent, self._delta, self._conditions)
+        guard = self._guard
+        self._checks = Checks(
+            made.places, guard.policy, self._extent, self._delta, self._conditions, guard.look
+        )
         return made.body
 
     def seal(self, code: CodeType) -> CodeType:

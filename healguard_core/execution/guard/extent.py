@@ -20,6 +20,7 @@ _MOST_STEPS = 30
 _this_thread = threading.get_ident
 _getframe = sys._getframe
 _active_threads: Dict[int, threading.Thread] = threading._active  # type: ignore[attr-defined]
+_starting_threads: Dict[threading.Thread, threading.Thread] = threading._limbo  # type: ignore[attr-defined]
 _OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 
 
@@ -137,7 +138,8 @@ def _make() -> Any:
     def prune() -> bool:
         """Forget threads that have ended. Whether any that a heal started still runs."""
         for key, (thread, _) in list(left_behind.items()):
-            if thread._started.is_set() and not thread.is_alive():  # type: ignore[attr-defined]
+            begun = thread._started.is_set()  # type: ignore[attr-defined]
+            if not thread.is_alive() and (begun or thread not in _starting_threads):
                 left_behind.pop(key, None)
         return bool(left_behind)
 

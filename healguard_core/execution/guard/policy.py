@@ -45,7 +45,8 @@ class Operation(NamedTuple):
     """A protected callable that was found.
 
     ``callee`` is the raw object (function, descriptor or class), ``owner`` the class it was found in. ``functions`` are
-    Python functions whose bodies are the operation; ``events`` the audit events that announce it.
+    Python functions whose bodies are the operation; ``events`` the audit events that announce it; ``names`` its
+    parameters, None where nobody knows them.
     """
 
     entry: Entry
@@ -53,6 +54,7 @@ class Operation(NamedTuple):
     owner: Optional[type]
     functions: Tuple[types.FunctionType, ...]
     events: Tuple[str, ...]
+    names: Optional[List[str]]
 
     @property
     def silent(self) -> bool:
@@ -68,7 +70,7 @@ class Operation(NamedTuple):
 
     def key_of(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Dict[str, Any]:
         """The key input of one call; ``args`` begin with the receiver of a method."""
-        return callables.key_values(callables.parameters(self.callee), self.entry.key, args, kwargs)
+        return callables.key_values(self.names, self.entry.key, args, kwargs)
 
 
 class Condition(NamedTuple):
@@ -161,7 +163,7 @@ class Policy:
         functions = callables.constructors(raw) if is_class(raw) else callables.python_functions(raw)
         owner = raw if is_class(raw) else found.owner if found.receiver_counts else None
         event = groups.EVENTS.get(entry.target)
-        operation = Operation(entry, raw, owner, tuple(functions), (event,) if event else ())
+        operation = Operation(entry, raw, owner, tuple(functions), (event,) if event else (), names)
         self.operations.append(operation)
         for layer in callables.layers(raw):
             self._by_identity.setdefault(id(layer.callee), []).append(operation)

@@ -93,18 +93,29 @@ class Swaps:
 
 
 _MARK = "@sentry"
+_GENERATOR, _COROUTINE, _ITERABLE_COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x100, 0x200
+_PLAIN = ("def", "return {}")
+_KINDS = {
+    _GENERATOR: ("def", "return (yield from {})"),
+    _COROUTINE: ("async def", "return await {}"),
+    _ASYNC_GENERATOR: ("async def", "async for item in {}: yield item"),
+}
 
 
 def _sentry_code(code: CodeType, sentry: _Sentry) -> CodeType:
-    """Code that hands its arguments to ``sentry``; it has as many free variables as ``code``, as Python demands."""
+    """Code that hands its arguments to ``sentry``; of the same kind as ``code`` and with as many free variables, as
+    Python demands.
+    """
     free = ["f{}".format(index) for index in range(len(code.co_freevars))]
-    text = "def scope({}):\n def stub(*args, **kwargs):\n  return '{}'.ask(args, kwargs)\n  {}\n".format(
-        ", ".join(free), _MARK, ", ".join(free) or "pass"
+    kind, body = _KINDS.get(code.co_flags & (_GENERATOR | _COROUTINE | _ASYNC_GENERATOR), _PLAIN)
+    text = "def scope({}):\n {} stub(*args, **kwargs):\n  {}\n  {}\n".format(
+        ", ".join(free), kind, body.format("'{}'.ask(args, kwargs)".format(_MARK)), ", ".join(free) or "pass"
     )
     module = compile(text, _HERE, "exec", 0, True)
     stub = _inner(_inner(module))
     consts = tuple(sentry if const == _MARK else const for const in stub.co_consts)
-    return stub.replace(co_consts=consts, co_name=code.co_name)
+    flags = stub.co_flags | code.co_flags & _ITERABLE_COROUTINE
+    return stub.replace(co_consts=consts, co_name=code.co_name, co_flags=flags)
 
 
 _HERE = os.path.join(os.path.dirname(__file__), "<sentry>")
