@@ -94,7 +94,7 @@ def _start(
     from healguard_core.healing.models import ModelError, resolve
     from healguard_core.healing.starting import StartError, start_healing
 
-    problem = _misused(config.agent, factory, asked)
+    problem = _misused(config.agent, factory, asked, Path(config.root))
     if problem is not None:
         raise SettingsError([problem])
     try:
@@ -111,12 +111,17 @@ def _start(
     return address, "" if model is None else model.id
 
 
-def _misused(agent: str, factory: Any, model: str) -> Problem | None:
+def _misused(agent: str, factory: Any, model: str, root: Path) -> Problem | None:
     """What is wrong with how an agent of the healing side was asked for."""
+    from healguard_core.healing.service import missing
+
     name, _, argument = agent.partition(":")
     if bool(argument.strip()) != factory.takes_argument:
         wanted = f"use {name}:COMMAND" if factory.takes_argument else "leave out what follows the colon"
         return Problem("HF408", "--agent", f"{agent!r} is incomplete or says too much", wanted)
+    lacking = missing(factory, argument, root)
+    if lacking:
+        return Problem("HF411", "--agent", lacking)
     if factory.uses_model == "yes" and not model:
         return Problem("HF403", "--model", f"agent {agent!r} needs a model", "add --model NAME")
     if factory.uses_model == "no" and model:

@@ -15,7 +15,7 @@ from pytest_heal.healing import SIDE, Healing
 GROUP = "healguard.agents"
 HUMAN = "human"
 RUNBOOK = "runbook"  # no agent at all: only the runbook answers
-LATER = ("mini-swe-agent", "openhands", "codex")
+LATER = ("mini-swe-agent", "openhands")
 
 Factory = Callable[[dict[str, Any]], Agent]
 

@@ -43,6 +43,7 @@ class Healing:
         if bool(argument.strip()) != factory.takes_argument:
             wanted = f"needs an argument: {name.partition(':')[0]}:COMMAND" if factory.takes_argument else "takes none"
             raise pytest.UsageError(f"{asked_by}: the agent {wanted}")
+        self._check_installed(argument, factory, asked_by)
         if self._address is None:
             self._address = self._told() or self._start(name, factory, asked_by)
         elif factory.uses_model == "yes" and not self.model:
@@ -91,6 +92,13 @@ class Healing:
             raise pytest.UsageError(f"--heal-model={settings.model}: {error}") from error
         except StartError as error:
             raise pytest.UsageError(f"{asked_by}: {error}") from error
+
+    def _check_installed(self, argument: str, factory: Any, asked_by: str) -> None:
+        from healguard_core.healing.service import missing
+
+        problem = missing(factory, argument, self._config.rootpath)
+        if problem:
+            raise pytest.UsageError(f"{asked_by}: {problem}")
 
     def _progress(self) -> Path | None:
         """Where the healing side is to write what is paused, when tests run in workers that have no terminal."""

@@ -13,10 +13,10 @@ def crash_line(crash: Record, root: Path | None = None) -> str:
     """One line about one crash: where, error, what the heal changed, verdict, calls, cost."""
     error = crash["error"] + (f": {_short(crash['message'])}" if crash["message"] else "")
     where = f"{place(crash['file'], root)}:{crash['line']} in {crash['function']}"
-    used = crash.get("usage")
-    counted = used and (used["metered"] or used["calls"])
-    calls = used["calls"] if counted else sum(action["kind"] in ("probe", "submit") for action in crash["actions"])
-    cost = price(used["cost_usd"] if used else 0.0)
+    used: Record = crash.get("usage") or {"calls": 0, "metered": False, "cost_usd": 0.0}
+    verbs = sum(action["kind"] in ("probe", "submit") for action in crash["actions"])
+    calls = used["calls"] if used["metered"] or used["calls"] else verbs
+    cost = price(used["cost_usd"])
     return f"{where}: {error} -> {_ending(crash)}; {plural(calls, 'call')}, {cost}"
 
 

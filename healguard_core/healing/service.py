@@ -18,7 +18,8 @@ class HealingAgent(Protocol):
     """One conversation: all crashes of one test (or program) are brought to the same object, one after the other.
 
     ``side`` tells it from agents that run inside the program; ``uses_model`` is yes, no or may; ``takes_argument``
-    says whether it is asked for as ``name:ARGUMENT``.
+    says whether it is asked for as ``name:ARGUMENT``. A class may have a static method ``missing(argument, root)``,
+    which says before the run what has to be installed first, "" for nothing.
     """
 
     side: ClassVar[str]  # "healing"
@@ -33,6 +34,12 @@ class HealingAgent(Protocol):
 
     def close(self) -> None:
         """The conversation is over. May follow `stop`; never runs beside `respond`."""
+
+
+def missing(factory: Any, argument: str, root: Path) -> str:
+    """What has to be installed before the agent that ``factory`` makes can be used, "" for nothing."""
+    said = getattr(factory, "missing", None)
+    return str(said(argument, root)) if said is not None else ""
 
 
 class Exchange:

@@ -315,11 +315,6 @@ def test_commands_that_misbehave(shop: Project, body: str, reason: str) -> None:
     assert reason in crash["reason"], crash["reason"]
 
 
-def test_a_command_that_does_not_exist(shop: Project) -> None:
-    result = shop.run("--heal=exec:no-such-agent", "-k", "test_correct", "--heal-report=report.json")
-    assert "there is no program 'no-such-agent' on PATH" in result.report()["tests"][0]["crashes"][0]["reason"]
-
-
 def test_a_command_may_report_what_it_used(shop: Project) -> None:
     agent = command(shop, """
         import json, sys

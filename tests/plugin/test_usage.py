@@ -14,7 +14,10 @@ RULES = ("--heal=rules",)
 @pytest.mark.parametrize(("arguments", "says"), [
     (("--heal=rulez",), "there is no agent 'rulez'; did you mean 'rules'?"),
     (("--heal=runbook",), "add --heal-runbook=FILE"),
-    (("--heal=codex",), "not available in this version"),
+    (("--heal=openhands",), "not available in this version"),
+    (("--heal=exec:no-such-agent",), "there is no program 'no-such-agent' on PATH"),
+    (("--heal=exec:./no-such-agent",), "there is no program './no-such-agent' at "),
+    (("--heal=exec:'",), "cannot be split as a shell would"),
     (("--heal=healer",), "agent 'healer' needs a model: add --heal-model=NAME"),
     (("--heal=healer", "--heal-model=gtp"), r"--heal-model=gtp: there is no model 'gtp'; did you mean gpt"),
     (("--heal=healer", "--heal-model=openai/gpt-5.6-tera"), "did you mean openai/gpt-5.6-terra"),
