@@ -47,7 +47,7 @@ class Confusion:
                 f"{'':<12}" + "".join(f"{truth:>11}" for truth in TRUTHS)]
         rows += [f"{answer:<12}" + "".join(f"{self.counts[answer, truth]:>11}" for truth in TRUTHS)
                  for answer in ANSWERS]
-        rows.append(f"precision of unhandled {self.precision:.4%}, offered of those that reach a test {self.recall:.4%}")
+        rows.append(f"precision of unhandled {self.precision:.4%}, offered of those reaching a test {self.recall:.4%}")
         return "\n".join(rows)
 
 
@@ -68,7 +68,7 @@ def measure(prepared: Prepared, seed: int, limit: int | None = None) -> Confusio
         if not real or not said or not real["raised"] or not said["raised"] or real["site"] != said["site"]:
             discarded += 1
             continue
-        answer = _answer(said, nodeid)
+        answer = _answer(said)
         counts[answer, real["reached"]] += 1
         if (answer, real["reached"]) in (("unhandled", "swallowed"), ("handled", "reached"), ("undecided", "reached")):
             wrong.append({"nodeid": nodeid, "answer": answer, "truth": real["reached"], "site": real["site"],
@@ -132,7 +132,7 @@ def _add_journal(records: dict[str, dict[str, Any]], journal: Path) -> None:
             record["why"] = record["why"] or event["why"]
 
 
-def _answer(said: dict[str, Any], nodeid: str) -> str:
+def _answer(said: dict[str, Any]) -> str:
     if said["crashed"]:
         return "second look" if said["crashed"][0] else "unhandled"
     return "undecided" if said["left"] else "handled"

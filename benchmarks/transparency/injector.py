@@ -13,7 +13,7 @@ import importlib.abc
 import importlib.machinery
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +85,7 @@ class _Finder(importlib.abc.MetaPathFinder):
         self.package = package
         self.busy = False
 
-    def find_spec(self, fullname: str, path: Sequence[str] | None, target: Any = None) -> Any:
+    def find_spec(self, fullname: str, *_: Any) -> Any:
         if self.busy or fullname.split(".")[0] != self.package or ".tests" in fullname or ".testing" in fullname:
             return None
         self.busy = True
@@ -213,8 +213,8 @@ def _inject_below_ours() -> None:
 
     original = module.rewrite
 
-    def rewrite(tree: ast.Module, source: str) -> Any:
-        return original(add_points(tree), source)
+    def rewrite(tree: ast.Module, source: str, **options: Any) -> Any:
+        return original(add_points(tree), source, **options)
 
     for name, loaded in list(sys.modules.items()):
         if name.startswith("healguard_core.") and getattr(loaded, "rewrite", None) is original:

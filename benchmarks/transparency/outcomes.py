@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import resource
 import statistics
@@ -42,7 +43,8 @@ class Comparison:
     def line(self) -> str:
         """One row of the table."""
         return (
-            f"{self.suite:<15} tests {self.tests:>6}  changed {len(self.changed):>3}  unstable {len(self.unstable):>3}  "
+            f"{self.suite:<15} tests {self.tests:>6}  changed {len(self.changed):>3}  "
+            f"unstable {len(self.unstable):>3}  "
             f"pauses {self.pauses:>4}  in passing tests {len(self.pauses_in_passing):>3}  "
             f"cpu ratio {self.ratio:.3f}  plain/plain {self.plain_ratio:.3f}  plain {self.seconds:.1f} s"
         )
@@ -56,7 +58,8 @@ def run(prepared: Prepared, *args: str) -> Run:
         done = prepared.pytest(f"--junitxml={junit}", *args, timeout=TIMEOUT)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         if not junit.exists():
-            raise RuntimeError(f"{prepared.suite.name}: no result of {args}:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+            said = done.stdout[-3000:] + done.stderr[-3000:]
+            raise RuntimeError(f"{prepared.suite.name}: no result of {args}:\n{said}")
         seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         return Run(_outcomes(junit), seconds, done.stdout[-2000:])
 
@@ -100,6 +103,6 @@ def compare(prepared: Prepared, pairs: int, heal: list[str]) -> Comparison:
         pauses=sum(len(test["crashes"]) for test in paused),
         pauses_in_passing=[test["nodeid"] for test in paused if test["outcome"] in ("passed", "correct")],
         ratio=statistics.median(h.seconds / p.seconds for p, h in zip(plain[1:], healed[1:], strict=True)),
-        plain_ratio=statistics.median(b.seconds / a.seconds for a, b in zip(plain, plain[1:], strict=False)),
+        plain_ratio=statistics.median(b.seconds / a.seconds for a, b in itertools.pairwise(plain)),
         seconds=statistics.median(p.seconds for p in plain),
     )

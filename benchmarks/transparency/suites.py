@@ -75,7 +75,8 @@ def _environment(path: Path, requirements: list[str]) -> None:
     uv = shutil.which("uv")
     if uv:
         subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, str(path)], check=True)
-        subprocess.run([uv, "pip", "install", "--quiet", "--python", str(path / "bin/python"), *requirements], check=True)
+        install = [uv, "pip", "install", "--quiet", "--python", str(path / "bin/python")]
+        subprocess.run([*install, *requirements], check=True)
     else:
         subprocess.run([sys.executable, "-m", "venv", str(path)], check=True)
         subprocess.run([str(path / "bin/python"), "-m", "pip", "install", "--quiet", *requirements], check=True)
@@ -94,5 +95,5 @@ def _unpack(requirement: str, home: Path, folder: Path) -> None:
     (unpacked,) = (home / "sdist").iterdir()
     unpacked.rename(folder)
     for entry in folder.iterdir():
-        if entry.is_dir() and entry.name not in ("tests", "test", "examples", "docs") and (entry / "__init__.py").exists():
+        if entry.name not in ("tests", "test", "examples", "docs") and (entry / "__init__.py").exists():
             shutil.rmtree(entry)  # the installed package is the one under test

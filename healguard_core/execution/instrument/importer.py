@@ -22,7 +22,7 @@ Notice = Callable[[str, str, str], None]
 """Called with a code, a message and a place: ``imported-early``, ``left-plain`` or ``cache-not-written``."""
 
 _STANDS_IN_FOR_PLAIN = ("_pytest.assertion.rewrite.AssertionRewritingHook",)
-"""Loaders of whole distributions that may be replaced: pytest's would explain assertions in the files of its plugins."""
+"""Loaders of whole distributions that may be replaced: pytest's explains assertions in the files of its plugins."""
 
 _open = open
 _stat = os.stat
@@ -53,14 +53,17 @@ class Importer:
     """Import hook for the files that ``scope`` wants instrumented.
 
     ``cache_dir`` is where bytecode is kept between runs, None for nowhere. ``notice`` is told what a user should know.
+    ``every_error`` as for `rewrite.rewrite`.
     """
 
-    def __init__(self, scope: Scope, cache_dir: Optional[str], notice: Notice) -> None:
+    def __init__(self, scope: Scope, cache_dir: Optional[str], notice: Notice, every_error: bool = False) -> None:
         self._scope = scope
         self._notice = notice
+        self._every_error = every_error
         self._cache: Optional[Cache] = None
         if cache_dir is not None:
-            self._cache = Cache(cache_dir, VERSION, lambda message: notice("cache-not-written", message, cache_dir))
+            version = 2 * VERSION + every_error
+            self._cache = Cache(cache_dir, version, lambda message: notice("cache-not-written", message, cache_dir))
         self.listeners: List[Callable[[ModuleSpec], None]] = []  # are shown every spec that is handed out
         self._asking = _Asking()
         self._digests: Dict[str, bytes] = {}
@@ -127,7 +130,7 @@ class Importer:
             return ()
         known = self._tables.get(filename)
         if known is None or known[0] != digest:
-            known = digest, _sites_if_unchanged(filename, digest)
+            known = digest, _sites_if_unchanged(filename, digest, self._every_error)
             self._tables[filename] = known
         return known[1]
 
@@ -202,7 +205,7 @@ class Importer:
             self._digests[path] = entry.digest
             return entry.code
         data = _read(path)
-        code, reason = instrumented(data, path)
+        code, reason = instrumented(data, path, self._every_error)
         if reason:
             self._digests.pop(path, None)
             self._leave(path, reason)
@@ -222,11 +225,11 @@ def _read(path: str) -> bytes:
         return file.read()
 
 
-def _sites_if_unchanged(filename: str, digest: bytes) -> Tuple[Site, ...]:
+def _sites_if_unchanged(filename: str, digest: bytes, every_error: bool) -> Tuple[Site, ...]:
     try:
         data = _read(filename)
     except OSError:
         return ()
     if _source_hash(data) != digest:
         return ()
-    return sites_of(importlib.util.decode_source(data), filename)
+    return sites_of(importlib.util.decode_source(data), filename, every_error=every_error)

@@ -446,7 +446,7 @@ def test_a_finder_that_came_later_does_not_stay_first(project: Project) -> None:
 
     class Late:
         @staticmethod
-        def find_spec(name: str, path: object = None, target: object = None) -> None:
+        def find_spec(*_: object) -> None:
             return None
 
     sys.meta_path.insert(0, Late)  # type: ignore[arg-type]
