@@ -88,7 +88,7 @@ class _Part:
     text: str
     rank: int
     most: float = 1.0
-    keep: str = "start"  # or "end", or "both": what is kept of a text that is too long
+    keep: str = "start"  # or "end", "both", "mark" (around the marked line): what is kept of a text that is too long
 
 
 def crash_text(context: CrashContext, budget: int = CRASH_TOKENS) -> str:
@@ -128,7 +128,7 @@ def _frame_parts(frame: FrameView) -> Iterable[_Part]:
     name = "the crash" if frame.index == 0 else f"caller {frame.index}"
     at = f"{_NOT_A_NAME.sub('?', frame.function)[:100]}, line {frame.line}"
     share = 0.35 if frame.index == 0 else 0.15
-    yield _Part(f"Source around {name} ({at})", frame.marked_source, rank, share, "both")
+    yield _Part(f"Source around {name} ({at})", frame.marked_source, rank, share, "mark")
     values = "\n".join(f"{variable} = {value}" for variable, value in frame.locals.items())
     yield _Part(f"Variables of {name} (frame {frame.index})", values, rank, share)
     yield _Part(f"Loop of {name}", frame.loop, rank + 1, 0.05)
@@ -141,12 +141,33 @@ def cut(text: str, limit: int, keep: str = "start") -> str:
     room = limit - 40
     if room < 40:
         return ""
+    if keep == "mark":
+        return _around_mark(text, room - 40)
     if keep == "end":
         return f"... ({len(text) - room} characters left out)\n{text[-room:]}"
     if keep == "both":
         half = room // 2
         return f"{text[:half]}\n... ({len(text) - 2 * half} characters left out)\n{text[-half:]}"
     return f"{text[:room]}\n... ({len(text) - room} characters left out)"
+
+
+def _around_mark(text: str, room: int) -> str:
+    """Whole lines around the one that begins with ``>>>``, as many before it as after."""
+    lines = text.splitlines()
+    marked = next((index for index, line in enumerate(lines) if line.startswith(">>>")), 0)
+    first = last = marked
+    left = room - len(lines[marked])
+    while True:
+        before = first > 0 and (marked - first <= last - marked or last + 1 == len(lines))
+        index = first - 1 if before else last + 1
+        if index >= len(lines) or len(lines[index]) + 1 > left:
+            break
+        left -= len(lines[index]) + 1
+        first, last = min(first, index), max(last, index)
+    kept = "\n".join(lines[first:last + 1])[:room]
+    above = f"... ({first} lines left out)\n" if first else ""
+    below = f"\n... ({len(lines) - 1 - last} lines left out)" if last + 1 < len(lines) else ""
+    return f"{above}{kept}{below}"
 
 
 def outcome_text(outcome: ExecuteOutcome, budget: int = OUTCOME_TOKENS) -> str:

@@ -348,3 +348,40 @@ def test_one_process_for_all_crashes_of_a_test(shop: Project) -> None:
     """})
     result = shop.run(agent, "--heal-report=report.json")
     assert result.by_name() == {"test_three": "correct", "test_again": "correct"}
+
+
+def test_a_worker_that_is_killed_takes_nobody_along(shop: Project) -> None:
+    agent = command(shop, """
+        import json, os, pathlib, signal, sys, time
+        for line in sys.stdin:
+            message = json.loads(line)
+            if message["type"] == "crash" and "test_killed" in message["context"]["unit"]:
+                pathlib.Path("agent_pid").write_text(str(os.getpid()))
+                os.kill(int(pathlib.Path("worker_pid").read_text()), signal.SIGKILL)
+                time.sleep(600)
+            elif message["type"] == "crash":
+                print(json.dumps({"type": "execute", "code": "amount = 21", "submit": True}), flush=True)
+    """)
+    shop.write({"test_shop.py": """
+        import os, pathlib
+        from shop import orders
+
+        def test_killed():
+            pathlib.Path("worker_pid").write_text(str(os.getpid()))
+            orders.amount_of({})
+
+        def test_other():
+            assert orders.amount_of({}) == 42
+
+        def test_third():
+            assert orders.amount_of({}) == 42
+    """})
+    result = shop.run(agent, "-n2", "--heal-report=report.json")
+    outcomes = result.by_name()
+    assert (outcomes["test_other"], outcomes["test_third"]) == ("correct", "correct"), result.out
+    assert outcomes["test_killed"] == "failed"
+    killed = int((shop.folder / "agent_pid").read_text())
+    end = time.monotonic() + 20
+    while os.path.exists(f"/proc/{killed}"):
+        assert time.monotonic() < end, "the command of the killed worker lives on"
+        time.sleep(0.05)

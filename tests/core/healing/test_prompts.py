@@ -104,6 +104,24 @@ def test_what_is_cut_says_so(keep: str) -> None:
     assert ("line 999" in short) == (keep != "start")
 
 
+@given(st.integers(0, 400), st.integers(1, 400), st.integers(200, 6000))
+def test_source_is_cut_around_the_marked_line(marked: int, more: int, limit: int) -> None:
+    lines = [f"    {number} | statement {number}" for number in range(marked + more)]
+    lines[marked] = f">>> {marked} | the crash"
+    text = cut("\n".join(lines), limit, "mark")
+    assert f">>> {marked} | the crash" in text
+    assert len(text) <= max(limit, 0)
+    shown = [line for line in text.splitlines() if "lines left out" not in line]
+    missing = sum(int(count) for count in re.findall(r"\((\d+) lines left out\)", text))
+    assert len(shown) + missing == len(lines)
+
+
+def test_a_marked_line_that_is_too_long_is_cut() -> None:
+    text = cut(">>> 1 | " + "x" * 10_000, 500, "mark")
+    assert text.startswith(">>> 1 | xxx")
+    assert len(text) <= 500
+
+
 def test_nothing_is_better_than_a_scrap() -> None:
     assert cut("a" * 100, 50) == ""
 
