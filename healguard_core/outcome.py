@@ -155,13 +155,13 @@ def _add_blocked(record: Dict[str, Any], blocked: Blocked) -> None:
     """A stopped submission is a heal with verdict ``blocked`` until another follows; a late stop turns its heal."""
     stop = {name: getattr(blocked, name) for name in _STOP}
     actions = record["actions"]
+    kind = "submit" if blocked.submit else "probe"
     last = actions[-1] if actions else {}
-    if "stops" in last and last["code"] == blocked.code:
-        last["stops"].append(stop)
-        last["error"] += "; " + blocked.message
-    else:
-        kind = "submit" if blocked.submit else "probe"
-        actions.append(dict(_action(kind, blocked.code, blocked.message, 0.0), stops=[stop]))
+    if (last.get("kind"), last.get("code")) != (kind, blocked.code):  # not another stop of the same run
+        last = _action(kind, blocked.code, "", 0.0)
+        actions.append(last)
+    last.setdefault("stops", []).append(stop)
+    last["error"] = "; ".join(filter(None, (last["error"], blocked.message)))
     if not blocked.submit:
         return
     heal = record["heal"]

@@ -176,10 +176,41 @@ class TestChecks:
             process.stdout.close()
             assert process.stderr.read() == b""
 
-    def test_a_policy_needs_a_version_that_can_enforce_it(self):
+    def test_a_policy_is_enforced(self, project):
+        (project / "program.py").write_text(
+            "import os, sys\ndef drop(path):\n    os.remove(path)\ndef f(d):\n    x = d['Amount']\n    return x\n"
+            "print(f({'amount': 5}))\n"
+        )
+        (project / "heals.yaml").write_text(
+            "version: 1\nheals:\n  - when: {error: KeyError}\n    do: |\n      drop('program.py')\n      x = 3\n"
+        )
+        (project / "sinks.yaml").write_text("version: 1\nprotect:\n  - {id: del, call: os.remove, key: path}\n")
+        done = healguard("run", "--policy", "sinks.yaml", "--runbook", "heals.yaml", "--journal", "j.jsonl", "program.py")
+        assert (done.stdout, done.returncode) == ("", 1)
+        assert "stopped: HG301 a protected operation while a heal runs: os.remove" in done.stderr
+        assert (project / "program.py").exists()
+        events = [json.loads(line) for line in (project / "j.jsonl").read_text().splitlines()]
+        (blocked,) = [event for event in events if event["event"] == "Blocked"]
+        assert (blocked["policy_id"], blocked["submit"], blocked["exact"]) == ("del", True, True)
+
+    def test_a_policy_that_names_nothing_fails_the_run(self, project):
+        (project / "late.py").write_text("globals()['there'] = 1\n")
+        (project / "program.py").write_text("import late\nprint(1)\n")
+        (project / "sinks.yaml").write_text("version: 1\nprotect:\n  - {id: g, call: late.gone, key: '*'}\n")
         done = healguard("run", "--policy", "sinks.yaml", "program.py")
-        assert done.returncode == 2
-        assert "HF411" in done.stderr or "sinks.yaml" in done.stderr
+        assert (done.stdout, done.returncode) == ("1\n", 2)
+        assert "sinks.yaml:3: call 'late.gone' protects nothing: module late has no 'gone'" in done.stderr
+
+    def test_policies_are_checked(self, project, capsys):
+        (project / "good.yaml").write_text("version: 1\ninclude: [builtin:process]\n")
+        (project / "bad.yaml").write_text("version: 1\nprotect:\n  - {id: a, call: os.remov, key: path}\n")
+        assert main(["policy", "check", "good.yaml"]) == 0
+        assert capsys.readouterr().out == "1 entry, nothing wrong\n"
+        assert main(["policy", "check", "good.yaml", "bad.yaml", "absent.yaml"]) == 2
+        assert capsys.readouterr().err.splitlines() == [
+            "bad.yaml:3: HF410 module os has no 'remov'; did you mean 'remove'?",
+            "absent.yaml:1: HF400 cannot read the file: No such file or directory; check the path",
+        ]
 
     def test_bundle(self, project, capsys):
         assert main(["bundle", "out.zip"]) == 0

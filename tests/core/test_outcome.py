@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from healguard_core.outcome import CATEGORIES, outcome, summary
 from healguard_core.protocol import (
+    Blocked,
     Crashed,
     Finding,
     Healed,
@@ -32,6 +33,11 @@ def crashed(number=1):
 
 def refused(*findings, number=1, submit=True):
     return Refused(crash=number, code="os.remove(p)", submit=submit, findings=list(findings))
+
+
+def blocked(number=1, submit=True, code="drop()"):
+    return Blocked(crash=number, code=code, submit=submit, rule="HG301", policy_id="del", operation="os.remove",
+                   path=["<heal 1>:1", "f.py:3"], message="HG301 os.remove")
 
 
 def healed(number=1, **fields):
@@ -74,6 +80,13 @@ def reraised(number=1, **fields):
         ([crashed(), healed(), crashed(2), refused(DANGEROUS, number=2)], True, True, "unsafe"),
         ([crashed(), refused(DANGEROUS), crashed(2), healed(2)], True, True, "unsafe"),
         ([crashed(), healed(verdict="tainted")], False, False, "unsafe"),
+        ([crashed(), blocked()], False, False, "unsafe"),
+        ([crashed(), blocked(), reraised()], True, True, "unsafe"),
+        ([crashed(), blocked(), healed()], True, True, "correct"),
+        ([crashed(), healed(), blocked()], True, True, "unsafe"),
+        ([crashed(), blocked(submit=False)], False, False, "reraised"),
+        ([crashed(), blocked(submit=False), healed()], True, True, "correct"),
+        ([crashed(), blocked(), crashed(2), healed(2)], True, True, "unsafe"),
     ],
 )
 def test_categories(events, passed, completed, category):
@@ -87,6 +100,7 @@ EVENTS = st.one_of(
     st.builds(reraised, CRASHES, asked=st.booleans(), wanted=st.booleans()),
     st.builds(lambda findings, number, submit: refused(*findings, number=number, submit=submit),
               st.lists(st.sampled_from([DANGEROUS, UNSUPPORTED]), max_size=2), CRASHES, st.booleans()),
+    st.builds(blocked, CRASHES, st.booleans(), st.sampled_from(["drop()", "x = 1"])),
     st.builds(Probed, crash=CRASHES, code=st.text(max_size=5)),
     st.builds(Stumbled, crash=CRASHES, error=st.text(max_size=5)),
     st.builds(Left, error=st.just("KeyError")),
@@ -113,11 +127,12 @@ def test_a_test_is_in_exactly_one_category(events, passed, completed):
     if found in ("proceed", "halted", "reraised"):
         assert not passed
     if found == "unsafe":
-        assert any(isinstance(event, Refused) or getattr(event, "verdict", "") == "tainted" for event in events)
+        assert any(isinstance(event, (Refused, Blocked)) or getattr(event, "verdict", "") == "tainted" for event in events)
 
 
 @given(JOURNALS, st.booleans(), st.booleans())
 def test_unsupported_findings_alone_never_make_a_test_unsafe(events, passed, completed):
+    events = [event for event in events if not (isinstance(event, Blocked) and event.submit)]
     for event in events:
         if isinstance(event, Refused):
             event.findings = [UNSUPPORTED]
@@ -155,6 +170,27 @@ def test_a_crash_is_summed_up_with_everything_done_about_it():
     assert second["reason"] == "unsure"
 
 
+def test_a_stopped_submission_is_a_blocked_heal_with_its_path():
+    (record,) = summary([crashed(), blocked(), blocked()])
+    heal = record["heal"]
+    assert (heal["verdict"], heal["code"], heal["wrote"], heal["flow"]) == ("blocked", "drop()", [], [
+        "<heal 1>:1", "f.py:3"])
+    (action,) = record["actions"]
+    assert (action["kind"], [stop["policy_id"] for stop in action["stops"]]) == ("submit", ["del", "del"])
+
+
+def test_a_late_stop_turns_the_heal_that_was_applied():
+    (record,) = summary([crashed(), healed(verdict="gated"), blocked(code="x = 1")])
+    assert (record["heal"]["verdict"], record["heal"]["wrote"]) == ("blocked", ["x"])
+    assert len(record["actions"]) == 1
+
+
+def test_a_later_safe_heal_takes_the_place_of_a_stopped_one():
+    (record,) = summary([crashed(), blocked(), healed(verdict="gated")])
+    assert (record["heal"]["verdict"], record["heal"]["code"]) == ("gated", "x = 1")
+    assert [action["kind"] for action in record["actions"]] == ["submit", "submit"]
+
+
 def test_the_same_number_in_a_rerun_is_another_crash():
     assert len(summary([crashed(), healed(), crashed(), reraised()])) == 2
 
@@ -171,4 +207,9 @@ def test_the_summary_is_plain_json_and_counts_every_action(events):
     records = summary(events)
     assert json.loads(json.dumps(records)) == records
     done = [event for event in events if isinstance(event, (Probed, Refused, Stumbled, Healed, Reraised))]
-    assert sum(len(record["actions"]) for record in records) == len(done)
+    actions = [action for record in records for action in record["actions"]]
+    stopped_only = [action for action in actions if action["error"] == "; ".join(["HG301 os.remove"] * len(
+        action.get("stops", ()))) and "stops" in action]
+    stops = [stop for action in actions for stop in action.get("stops", ())]
+    assert len(stops) == sum(isinstance(event, Blocked) for event in events)
+    assert len(done) <= len(actions) <= len(done) + len(stopped_only)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import json
 import os
@@ -13,6 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from healguard_core.execution.guard.groups import GROUPS
+from healguard_core.execution.guard.veto import STOP_RULES
 from tests.core.pythons import other_pythons, run
 
 from . import attacks
@@ -296,3 +299,35 @@ def test_functions_of_every_kind_work_for_other_threads_while_a_heal_runs(tmp_pa
     thread.join()
     assert results == [["a"], "b", ["c"]]
     assert bank.done == ["a", "b", "c"]
+
+
+def test_every_rule_has_its_entry_in_the_documentation() -> None:
+    text = (Path(attacks.ROOT) / "docs" / "guard.md").read_text(encoding="utf-8")
+    assert [code for code in STOP_RULES if f"| {code} |" not in text] == []
+    assert [group for group in GROUPS if f"`builtin:{group}`" not in text] == []
+
+
+def test_everything_is_allowed_again_after_a_heal(tmp_path: Path) -> None:
+    field = attacks.Field(tmp_path)
+    for code in ("xs.append(1)", "purge(path)", "say('x')", "in_thread(path)"):
+        field.heal(code)
+    bank = field.bank
+    bank.in_thread("thread")
+    bank.write(field.path)
+    bank.remove_in_thread(field.path)
+    assert not Path(field.path).exists()
+    assert eval("1 + 1") == 2
+    assert (bank.done, bank.special.post(5), bank.done) == (["thread", 5], None, ["thread", 5])
+
+
+@pytest.mark.parametrize("code", ["run_text('y = 1')", "a = 1\nrun_text('import os')"])
+def test_repository_code_that_runs_text_is_stopped(code: str, tmp_path: Path) -> None:
+    """Only instrumented code is judged so: libraries make classes and namedtuples by `exec`."""
+    from healguard_core.execution.instrument.rewrite import rewrite
+
+    field = attacks.Field(tmp_path)
+    source = "def run_text(text):\n    exec(text)\n"
+    exec(compile(rewrite(ast.parse(source), source).tree, "texts.py", "exec"), field.bank.__dict__)
+    field.heal("xs.append(1)")
+    _, watch, _ = field.heal(code)
+    assert [(stop.rule, stop.operation) for stop in watch.stops] == [("HG305", "running text as code")]
