@@ -10,7 +10,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-from healguard_core.execution.engine import Agent
+from healguard_core.execution.asking import Agent
 from healguard_core.execution.link import Address, LinkAgent
 from healguard_core.protocol import Config
 from healguard_core.settings.errors import Problem, SettingsError, nearest

@@ -16,7 +16,7 @@ from healguard_core.protocol import Config
 from healguard_core.settings.errors import Problem, SettingsError
 
 if TYPE_CHECKING:
-    from healguard_core.execution.engine import Agent
+    from healguard_core.execution.asking import Agent
     from healguard_core.execution.run import Program
     from healguard_core.protocol import Event
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from healguard_core.execution.engine import Agent
+from healguard_core.execution.asking import Agent
 from healguard_core.settings.errors import nearest
 from pytest_heal.healing import SIDE, Healing
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from healguard_core.execution.engine import Agent
+    from healguard_core.execution.asking import Agent
     from healguard_core.protocol import CrashContext, Event
 
 

@@ -10,11 +10,13 @@ import sys
 import tempfile
 import threading
 import traceback
-from types import CodeType, FrameType
-from typing import Any, Callable, Dict, List, Optional, Protocol, Sequence, Tuple
+from types import FrameType
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from healguard_core import __version__
 from healguard_core.execution import hooks
+from healguard_core.execution.asking import Agent, ask
+from healguard_core.execution.attempt import Attempt, identity
 from healguard_core.execution.guard.enforcement import Guard
 from healguard_core.execution.instrument.importer import Importer
 from healguard_core.execution.instrument.scope import Scope
@@ -25,10 +27,10 @@ from healguard_core.execution.pause import resume as resuming
 from healguard_core.execution.pause.handled import Decider, Decision, thrown_in
 from healguard_core.execution.pause.quiet import head_room
 from healguard_core.execution.pause.redaction import Redactor
-from healguard_core.execution.pause.stack import StackFrame, outermost, repository_frames, source_segment
+from healguard_core.execution.pause.stack import StackFrame, repository_frames, source_segment
 from healguard_core.execution.pause.trial import Trial
 from healguard_core.execution.runbook import Runbook
-from healguard_core.execution.session import RESUMES, Plan, Resolution, Session, agent_error
+from healguard_core.execution.session import RESUMES, Plan, Resolution, Session
 from healguard_core.execution.units import current_unit, set_unit
 from healguard_core.protocol import Config, CrashContext, Crashed, Left, Noticed, Started, Stopped
 
@@ -36,39 +38,6 @@ CO_GENERATOR_KINDS = 0x20 | 0x80 | 0x200  # generator, coroutine, async generato
 
 _getrefcount = sys.getrefcount
 _getpid = os.getpid
-
-
-class Agent(Protocol):
-    """Whoever decides about crashes. One object serves a whole run."""
-
-    name: str
-
-    def respond(self, session: Session) -> None:
-        """Decide about one crash through the session's verbs; returning undecided means reraise."""
-
-    def close(self) -> None:
-        """The run is over."""
-
-
-class _Unit:
-    """What the engine keeps about the running test or program."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.enabled = True
-        self.expected: Tuple[type, ...] = ()
-        self.agent: Optional[Agent] = None
-        self.max_calls: Optional[int] = None
-        self.armed: List[Left] = []
-        self.repeatable = False
-        self.guarded = True
-        self.guard: Optional[Guard] = None
-        self.occurrences: Dict[Tuple[str, int, str], int] = {}
-        self.left: Dict[int, Tuple[Left, int]] = {}  # by id of the exception, with the id of its traceback
-        self.heals = 0
-        self.crashes = 0
-        self.unhealed_after_heal = False
-        self.target: Tuple[int, Optional[CodeType]] = (0, None)  # id and code of a frame that is not kept alive
 
 
 class _Local(threading.local):
@@ -102,7 +71,7 @@ class Engine:
         self._guard = Guard(config.policy, self._policy_problem) if config.gate else None
         self._lock = threading.RLock()
         self._local = _Local()
-        self._unit = _Unit("")
+        self._unit = Attempt("")
         self._crash = 0
         self._offered: List[BaseException] = []
         self._pid = os.getpid()
@@ -199,12 +168,12 @@ class Engine:
         to what `left_for` said, so such an error is not asked about again on its way out. ``policy`` replaces the
         run's own for this unit; with ``guarded`` False its heals run without gate and guard.
         """
-        state = _Unit(unit)
+        state = Attempt(unit)
         state.enabled = enabled
         state.expected = expected or ()
         state.agent = agent
         state.max_calls = max_calls
-        state.armed = list(armed)
+        state.armed = tuple(armed)
         state.repeatable = repeatable
         state.guarded = guarded
         if policy is not None and guarded:
@@ -218,7 +187,7 @@ class Engine:
         if guard is not None:
             guard.tidy()
         if self._unit.name == unit:
-            self._unit = _Unit("")
+            self._unit = Attempt("")
             set_unit("")
         self._forget()
 
@@ -227,36 +196,12 @@ class Engine:
         del self._local.plans[:]
 
     def completed(self, exc: Optional[BaseException]) -> bool:
-        """Whether the healed target call of the running unit returned, when the unit failed with ``exc``.
-
-        The target call is the outermost repository frame of the last healed crash. It did not return when a
-        later crash was not healed, when ``exc`` came out of it, or when ``exc`` (other than an assertion's)
-        came out of another call into repository code.
-        """
-        state = self._unit
-        if state.unhealed_after_heal:
-            return False
-        for error in _chain(exc):
-            tb = error.__traceback__
-            while tb is not None:
-                if (id(tb.tb_frame), tb.tb_frame.f_code) == state.target:
-                    return False
-                if hooks.is_instrumented(tb.tb_frame.f_code) and not isinstance(exc, AssertionError):
-                    return False
-                tb = tb.tb_next
-        return True
+        """Whether the healed target call of the running unit returned; see `Attempt.completed`."""
+        return self._unit.completed(exc)
 
     def left_for(self, exc: Optional[BaseException]) -> List[Left]:
-        """The undecided sites of the running unit whose error is ``exc`` or one that led to it.
-
-        With them those whose error a transparent catcher kept: the unit may have failed for the lack of a result.
-        """
-        found = [left for left, _ in self._unit.left.values() if left.keeper]
-        for error in _chain(exc):
-            known = self._unit.left.get(id(error))
-            if known is not None and known[0].error == type(error).__name__ and known[0] not in found:
-                found.append(known[0])
-        return found
+        """The undecided sites that the running unit's failure with ``exc`` may go back to."""
+        return self._unit.left_for(exc)
 
     # ----------------------------------------------------------------- an error reached a statement
 
@@ -294,8 +239,8 @@ class Engine:
         finally:
             local.busy = False
         if isinstance(exc, RecursionError):
-            local.recursion = _identity(exc)
-        if resolution is None and id(exc) not in unit.left:
+            local.recursion = identity(exc)
+        if resolution is None and not unit.was_left(exc):
             local.handled, local.handled_at = passing, number
         return () if resolution is None else self._go_on(resolution, frame)
 
@@ -310,7 +255,7 @@ class Engine:
             return None
         if frame.f_code.co_flags & CO_GENERATOR_KINDS and thrown_in(exc, frame):
             return None
-        on_its_way = self._on_its_way_out(number, frame, exc)
+        on_its_way = self._unit.on_its_way_out(number, frame, exc)
         if on_its_way and self._unit.repeatable:
             return None
         decision = self._decider.decide(exc, frame)
@@ -330,11 +275,9 @@ class Engine:
         unit = self._unit
         error = type(exc).__name__
         file = frame.f_code.co_filename
-        key = (file, number, error)
-        occurrence = unit.occurrences[key] = unit.occurrences.get(key, 0) + 1
-        for armed in unit.armed:
-            if (armed.file, armed.site, armed.error, armed.occurrence) == (file, number, error, occurrence):
-                return True
+        occurrence = unit.occurrence(file, number, error)
+        if unit.is_armed(file, number, error, occurrence):
+            return True
         left = Left(
             unit=self._unit_name(),
             error=error,
@@ -346,32 +289,13 @@ class Engine:
             why=decision.why,
             keeper=decision.keeper,
         )
-        unit.left[id(exc)] = (left, id(exc.__traceback__))
+        unit.leave(exc, left)
         self.journal.record(left)
         return False
 
     def _recursion_seen(self, exc: RecursionError) -> bool:
         """Whether this error was decided about further in. Where it was raised there was no room to do so."""
-        return self._local.recursion == _identity(exc)
-
-    def _on_its_way_out(self, number: int, frame: FrameType, exc: BaseException) -> bool:
-        """Whether ``exc`` was left alone further in and now passes here.
-
-        Exceptions are not kept alive to know them again, so an id may be that of an earlier one: the traceback
-        entry of then has to be part of the traceback of now, and not as the one at the same site.
-        """
-        known = self._unit.left.get(id(exc))
-        if known is None:
-            return False
-        left, entry = known
-        tb = exc.__traceback__
-        if (left.file, left.site) == (frame.f_code.co_filename, number) and id(tb) == entry:
-            return False
-        while tb is not None:
-            if id(tb) == entry and tb.tb_frame.f_code.co_filename == left.file:
-                return True
-            tb = tb.tb_next
-        return False
+        return self._local.recursion == identity(exc)
 
     # ----------------------------------------------------------------- the pause
 
@@ -460,42 +384,18 @@ class Engine:
         )
 
     def _ask(self, session: Session) -> None:
-        """Runbook first, then the agent; a session that nobody decides lets the error go on."""
-        if self._unit.heals >= self.config.max_heals:
-            session.reraise("budget: {} heals were applied in this test already".format(self._unit.heals))
+        unit = self._unit
+        if unit.heals >= self.config.max_heals:
+            session.reraise("budget: {} heals were applied in this test already".format(unit.heals))
             return
-        notes: List[str] = []
-        match = self._runbook.match(session.exception, session.frames, notes)
-        for note in notes:
-            self.notice("runbook-where", note)
-        if match is not None:
-            entry = match.entry
-            session.by = "runbook:" + entry.id
-            if entry.reraise:
-                session.reraise(entry.note or "the runbook says that this exception is right", wanted=True)
-                return
-            session.heal(entry.do, resume=entry.resume, frame=match.frame_index, explanation=entry.note)
-            if session.decided:
-                return
-        agent = self._unit.agent or self.agent
-        if agent is None:
-            reason = "no entry of the runbook matches" if match is None else "the runbook's heal failed"
-            session.by = session.by or "runbook"
-            session.reraise(reason)
-            return
-        session.by = agent.name
-        try:
-            agent.respond(session)
-        except Exception as error:
-            session.reraise(agent_error(error))
-        session.reraise("the agent ended without a decision")
+        ask(session, self._runbook, unit.agent or self.agent, self.notice)
 
     def _settle(self, session: Session, frame: FrameType, exc: BaseException) -> Resolution:
         resolution = session.resolution
         assert resolution is not None, "every asked session is decided"
         unit = self._unit
         if resolution.way == "original":
-            unit.unhealed_after_heal = unit.heals > 0
+            unit.not_healed()
         elif resolution.way == "outer":
             assert resolution.plan is not None
             self._local.plans.append((exc, resolution.plan, session))
@@ -504,12 +404,8 @@ class Engine:
         return resolution
 
     def _healed(self, frame: FrameType, exc: BaseException, resolution: Resolution) -> None:
-        unit = self._unit
         self._offered[:] = [error for error in self._offered if error is not exc]
-        unit.heals += 1
-        unit.unhealed_after_heal = False
-        target = outermost(frame)
-        unit.target = id(target), target.f_code
+        self._unit.healed(frame)
         if resolution.way == "raise" and isinstance(resolution.value, BaseException):
             self._offered.append(resolution.value)  # raised on purpose: never a crash of its own
 
@@ -530,7 +426,7 @@ class Engine:
         try:
             resolution = session.carry_out(plan)
             if resolution is None:
-                self._unit.unhealed_after_heal = self._unit.heals > 0
+                self._unit.not_healed()
                 return None
             self._healed(plan.target.frame, session.exception, resolution)
             return resolution
@@ -577,14 +473,6 @@ class Engine:
 _NEVER = (AssertionError, StopAsyncIteration)
 
 
-def _identity(exc: BaseException) -> Tuple[int, int]:
-    """Ids of ``exc`` and of its innermost traceback entry: an error is known again without being kept alive."""
-    tb = exc.__traceback__
-    while tb is not None and tb.tb_next is not None:
-        tb = tb.tb_next
-    return id(exc), id(tb)
-
-
 def _in_protocol(frame: FrameType) -> bool:
     """Whether a StopIteration in ``frame`` is the iterator protocol at work rather than a crash."""
     return bool(frame.f_code.co_flags & CO_GENERATOR_KINDS) or callers.is_next(frame)
@@ -598,17 +486,3 @@ def _possible_resumes(target: StackFrame) -> List[str]:
     if resuming.can_retry(target.frame.f_code, site)[0]:
         possible.insert(1, "retry")
     return possible
-
-
-def _chain(exc: Optional[BaseException]) -> List[BaseException]:
-    """``exc`` and everything that led to it, each once."""
-    found: List[BaseException] = []
-    waiting = [exc]
-    while waiting:
-        error = waiting.pop()
-        if error is None or any(error is seen for seen in found):
-            continue
-        found.append(error)
-        waiting.extend((error.__cause__, error.__context__))
-        waiting.extend(getattr(error, "exceptions", ()) if type(error).__name__.endswith("ExceptionGroup") else ())
-    return found

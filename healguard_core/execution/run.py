@@ -14,7 +14,8 @@ import types
 from importlib.machinery import SourceFileLoader
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, TextIO, Tuple
 
-from healguard_core.execution.engine import Agent, Engine
+from healguard_core.execution.asking import Agent
+from healguard_core.execution.engine import Engine
 from healguard_core.execution.instrument.importer import Importer
 from healguard_core.execution.instrument.scope import Scope
 from healguard_core.execution.link import Address, LinkAgent

@@ -4,7 +4,6 @@ import ast
 import builtins
 import sys
 import time
-import traceback
 from typing import Any, Callable, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
 
 from healguard_core.execution.guard import gate
@@ -418,10 +417,3 @@ def _resolution(target: StackFrame, ran: Ran, resume: str) -> Resolution:
     if resume == "next" and target.site is not None and target.site.is_return and "return" in target.site.leaves:
         return Resolution("return", None)  # a return statement leaves its function whatever becomes of its value
     return Resolution(resume, target.site)
-
-
-def agent_error(error: BaseException) -> str:
-    """One line about an exception that an agent raised, for the journal."""
-    last = traceback.extract_tb(error.__traceback__)[-1:]
-    where = " at {}:{}".format(last[0].filename, last[0].lineno) if last else ""
-    return "agent error: {}: {}{}".format(type(error).__name__, error, where)
