@@ -4,7 +4,7 @@ import ast
 import gc
 import importlib.util
 from types import CodeType
-from typing import Tuple, cast
+from typing import Set, Tuple, cast
 
 from healguard_core.execution.instrument.rewrite import rewrite
 
@@ -13,16 +13,16 @@ _gc_enable = gc.enable
 _gc_isenabled = gc.isenabled
 
 
-def instrumented(data: bytes, path: str) -> Tuple[CodeType, str]:
+def instrumented(data: bytes, path: str, every_error: bool = False) -> Tuple[CodeType, str]:
     """The code of the file at ``path`` with content ``data``, and "" or why it had to stay plain.
 
-    Raises what Python itself raises for a file that it cannot compile.
+    ``every_error`` as for `rewrite.rewrite`. Raises what Python itself raises for a file that it cannot compile.
     """
     collecting = _gc_isenabled()
     if collecting:
         _gc_disable()  # thousands of nodes are made, none of them in a cycle
     try:
-        return _instrumented(data, path), ""
+        return _instrumented(data, path, every_error), ""
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         reason = "{}: {}".format(type(error).__name__, error)
     finally:
@@ -36,7 +36,26 @@ def plain(data: bytes, path: str) -> CodeType:
     return compile(data, path, "exec", dont_inherit=True)
 
 
-def _instrumented(data: bytes, path: str) -> CodeType:
-    tree = cast(ast.Module, compile(data, path, "exec", ast.PyCF_ONLY_AST, dont_inherit=True))
+def _instrumented(data: bytes, path: str, every_error: bool) -> CodeType:
     text = importlib.util.decode_source(data) if b"heal:" in data else ""
-    return compile(rewrite(tree, text).tree, path, "exec", dont_inherit=True)
+    rewritten = rewrite(_parsed(data, path), text, every_error=every_error)
+    code = compile(rewritten.tree, path, "exec", dont_inherit=True)
+    variables = _variables(code, rewritten.read) if rewritten.read else set()
+    if not variables:
+        return code
+    # A function's own variable may be unbound where its module's name is bound, and reading it would fail.
+    rewritten = rewrite(_parsed(data, path), text, every_error=every_error, unread=frozenset(variables))
+    return compile(rewritten.tree, path, "exec", dont_inherit=True)
+
+
+def _parsed(data: bytes, path: str) -> ast.Module:
+    return cast(ast.Module, compile(data, path, "exec", ast.PyCF_ONLY_AST, dont_inherit=True))
+
+
+def _variables(code: CodeType, names: Set[str]) -> Set[str]:
+    """Which of ``names`` are variables of a function anywhere in ``code``."""
+    found = names.intersection(code.co_varnames + code.co_cellvars)
+    for constant in code.co_consts:
+        if constant.__class__ is CodeType:
+            found |= _variables(constant, names)
+    return found

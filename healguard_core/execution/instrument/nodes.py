@@ -76,17 +76,47 @@ def position_of(node: Any) -> Position:
     return node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
 
 
-def with_handler(statement: ast.stmt, number: int, position: Position, line: int, detour: bool = False) -> ast.stmt:
-    """``try: statement`` / ``except @heal(number): pass``.
+def with_handler(
+    statement: ast.stmt, number: int, position: Position, line: int, caught: Tuple[str, ...] = (), detour: bool = False
+) -> ast.stmt:
+    """``try: statement`` / ``except caught: raise`` / ``except @heal(number): pass``.
 
     The call stands at ``position``. The ``try`` stands on ``line``, which is to be the line of the statement's first
-    instruction, so that none is added to the steps that a tracer sees. ``detour``: see `_HEAL_OF_HEADER`.
+    instruction, so that none is added to the steps that a tracer sees. ``caught``: classes of errors that the program
+    itself takes further out, so that nobody is asked about them. ``detour``: see `_HEAL_OF_HEADER`.
     """
     name = (_HEAL_OF_HEADER if detour else _HEAL) if _SHARED else _name(HEAL, position)
     asking = _call(name, [_number(number, position)], position)
     around = _LINE_ZERO if detour and _SHARED else position
     handler = _new(ast.ExceptHandler, around, {"type": asking, "name": None, "body": _HEALED})
-    return _try([statement], [handler], (line, 0, line, 0))
+    handlers = [_passing(caught, position), handler] if caught else [handler]
+    return _try([statement], handlers, (line, 0, line, 0))
+
+
+_PASSING: Dict[Tuple[str, ...], ast.ExceptHandler] = {}
+
+
+def _passing(names: Tuple[str, ...], position: Position) -> ast.ExceptHandler:
+    """``except names: raise``, which leaves no trace: a bare ``raise`` adds no entry to the traceback."""
+    if not _SHARED:
+        return _passing_at(names, position)
+    handler = _PASSING.get(names)
+    if handler is None:
+        handler = _PASSING[names] = _passing_at(names, _NO_POSITION)
+    return handler
+
+
+def _passing_at(names: Tuple[str, ...], position: Position) -> ast.ExceptHandler:
+    kinds = []
+    for name in names:
+        root, _, attribute = name.partition(".")
+        kind = _name(root, position)
+        if attribute:
+            kind = _new(ast.Attribute, position, {"value": kind, "attr": attribute, "ctx": _LOAD})
+        kinds.append(kind)
+    what = kinds[0] if len(kinds) == 1 else _new(ast.Tuple, position, {"elts": kinds, "ctx": _LOAD})
+    again = _new(ast.Raise, position, {"exc": None, "cause": None})
+    return _new(ast.ExceptHandler, position, {"type": what, "name": None, "body": [again]})  # type: ignore[no-any-return]
 
 
 def region(statements: List[ast.stmt], loop: bool, returns: str) -> ast.stmt:

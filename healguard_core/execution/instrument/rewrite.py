@@ -1,18 +1,18 @@
-"""Rewrites a parsed file so that its statements can be healed. May import nodes, kinds, comments and sites.
+"""Rewrites a parsed file so that its statements can be healed. May import nodes, kinds, clauses, comments and sites.
 
 Every statement that can raise gets a handler of its own, every block that a heal may leave becomes a region; see
 docs/architecture.md. The tree is changed in place, in one pass over the statements; expressions are not visited.
 """
 
 import ast
-from typing import Any, Callable, Dict, FrozenSet, List, Optional, Tuple
+from typing import Any, Callable, Dict, FrozenSet, List, Optional, Set, Tuple
 
-from healguard_core.execution.instrument import kinds, nodes
+from healguard_core.execution.instrument import clauses, kinds, nodes
 from healguard_core.execution.instrument.comments import off_lines
 from healguard_core.execution.instrument.sites import Site
 from healguard_core.execution.instrument.table import Block, Mark, Scope, site_table
 
-VERSION = 1
+VERSION = 2
 """Changes whenever the same source is rewritten differently; part of the cache's key."""
 
 _LIMIT = 19
@@ -23,10 +23,14 @@ _HANDLER = 2
 
 
 class Rewritten:
-    """The result of `rewrite`: the instrumented ``tree`` and its ``sites``, a table that is built when asked for."""
+    """The result of `rewrite`: the instrumented ``tree`` and its ``sites``, a table that is built when asked for.
 
-    def __init__(self, tree: ast.Module, marks: List[Mark], source: str) -> None:
+    ``read``: names of classes that handlers of ours read, taken to be no variables of a function.
+    """
+
+    def __init__(self, tree: ast.Module, marks: List[Mark], source: str, read: Set[str]) -> None:
         self.tree = tree
+        self.read = read
         self._marks = marks
         self._source = source
         self._sites: Optional[Tuple[Site, ...]] = None
@@ -39,19 +43,23 @@ class Rewritten:
         return self._sites
 
 
-def rewrite(tree: ast.Module, source: str) -> Rewritten:
+def rewrite(
+    tree: ast.Module, source: str, *, every_error: bool = False, unread: FrozenSet[str] = frozenset()
+) -> Rewritten:
     """Instrument ``tree``, which was parsed from ``source`` and is used up.
 
-    May raise ``RecursionError`` for a file that is nested too deeply.
+    ``every_error``: ask also about those that a handler of the same function takes for certain. ``unread``: names that
+    handlers of ours must not read, which changes no site. May raise ``RecursionError`` for a file that is nested too
+    deeply.
     """
-    rewriter = _Rewriter(off_lines(source), kinds.LAZY_ANNOTATIONS or _defers_annotations(tree))
-    rewriter.statements(tree.body, Block(Scope("", "module"), 0))
-    return Rewritten(tree, rewriter.marks, source)
+    rewriter = _Rewriter(off_lines(source), kinds.LAZY_ANNOTATIONS or _defers_annotations(tree), every_error, unread)
+    rewriter.module(tree)
+    return Rewritten(tree, rewriter.marks, source, rewriter.read)
 
 
-def sites_of(source: str, filename: str = "<unknown>") -> Tuple[Site, ...]:
+def sites_of(source: str, filename: str = "<unknown>", *, every_error: bool = False) -> Tuple[Site, ...]:
     """The sites of a file, as numbered when it was instrumented. Raises what `ast.parse` raises."""
-    return rewrite(ast.parse(source, filename), source).sites
+    return rewrite(ast.parse(source, filename), source, every_error=every_error).sites
 
 
 def _defers_annotations(tree: ast.Module) -> bool:
@@ -66,13 +74,28 @@ _Cost = Tuple[int, bool]
 
 
 class _Rewriter:
-    def __init__(self, off: FrozenSet[int], lazy_annotations: bool) -> None:
+    def __init__(self, off: FrozenSet[int], lazy_annotations: bool, every_error: bool, unread: FrozenSet[str]) -> None:
         self.marks: List[Mark] = []
+        self.read: Set[str] = set()
         self._off = off
         self._lazy_annotations = lazy_annotations
+        self._every_error = every_error
+        self._unread = unread
+        self._bound = clauses.Bound()
         self._raises = 0  # how many raise statements were seen so far
 
     # ------------------------------------------------------------- blocks
+
+    def module(self, tree: ast.Module) -> None:
+        """Rewrite a whole file in place."""
+        block = Block(Scope("", "module"), 0)
+        out: List[ast.stmt] = []
+        for statement in tree.body:
+            one = [statement]
+            self.statements(one, block)
+            out.extend(one)
+            self._bound.after(statement)
+        tree.body[:] = out
 
     def statements(self, body: List[ast.stmt], block: Block) -> _Cost:
         """Rewrite the statements of one block in place."""
@@ -115,6 +138,7 @@ class _Rewriter:
             self._raises += 1
         if (
             not kinds.simple_can_raise(statement, scope.kind == "function", self._lazy_annotations)
+            or block.caught.everything
             or block.depth + _HANDLER > _LIMIT
             or (self._off and self._is_off(statement.lineno, statement.end_lineno))
         ):
@@ -132,11 +156,16 @@ class _Rewriter:
         if off and cls in _DEFINITIONS:
             out.append(statement)
             return 0, False
-        if cls is ast.Try and _may_guard(statement):
+        if cls is ast.Try and not self._every_error and _may_guard(statement):
             return self._guarded(statement, block, out)
         height, exposed = _INSIDE[cls.__name__](self, statement, block)
         taller = max(1 + height, _HANDLER)
-        if off or block.depth + taller > _LIMIT or not kinds.header_can_raise(statement, self._lazy_annotations):
+        if (
+            off
+            or block.caught.everything
+            or block.depth + taller > _LIMIT
+            or not kinds.header_can_raise(statement, self._lazy_annotations)
+        ):
             out.append(statement)
             return height, exposed
         self._wrap(statement, statement, "header", block, out)
@@ -150,8 +179,14 @@ class _Rewriter:
             if line != statement.lineno:  # no instruction stands on the statement's own first line
                 position = (line, 0, line, 0)
         detour = kind == "header" and not _on_one_line(statement)
-        out.append(nodes.with_handler(inner, len(self.marks), position, line, detour))
+        out.append(nodes.with_handler(inner, len(self.marks), position, line, self._passing(block), detour))
         self.marks.append((statement, kind, block, line, False))
+
+    def _passing(self, block: Block) -> Tuple[str, ...]:
+        """Names of the classes whose instances need no asking in ``block``."""
+        found = tuple(name for name in block.caught.names if name.partition(".")[0] not in self._unread)
+        self.read.update(found)
+        return found
 
     def _is_off(self, first: int, last: Optional[int]) -> bool:
         return any(first <= line <= (last or first) for line in self._off)
@@ -166,13 +201,13 @@ class _Rewriter:
         return _both((height, exposed), self.statements(last.orelse, block))
 
     def _loop(self, node: Any, block: Block) -> _Cost:
-        inner = block.inside(1, loop=True)
+        inner = block.inside(1, block.caught, loop=True)
         height, _ = self._region(node.body, inner)
         return _both((1 + height, False), self.statements(node.orelse, block))
 
     def _with(self, node: Any, block: Block) -> _Cost:
         blocks = len(node.items)
-        height, _ = self._region(node.body, block.inside(blocks))
+        height, _ = self._region(node.body, block.inside(blocks, clauses.NOTHING))  # its __exit__ comes in between
         return blocks + height, False
 
     def _match(self, node: Any, block: Block) -> _Cost:
@@ -185,13 +220,13 @@ class _Rewriter:
         final = 1 if node.finalbody else 0
         tried = 1 if node.handlers else 0
         star = node.__class__ is not ast.Try
-        height = final + tried + self._region(node.body, block.inside(final + tried))[0]
+        height = final + tried + self._region(node.body, block.inside(final + tried, self._caught(node, block)))[0]
         exposed = False
         for handler in node.handlers:
             cost = self._handler(handler.body, block, final, star)
             height, exposed = _both((height, exposed), (final + _HANDLER + cost[0], cost[1]))
         if final:
-            height = max(height, final + self._region(node.orelse, block.inside(final))[0])
+            height = max(height, final + self._region(node.orelse, block.inside(final, clauses.NOTHING))[0])
             cost = self.statements(node.finalbody, block.passing(1))
             return _both((height, exposed), (1 + cost[0], cost[1]))
         return _both((height, exposed), self.statements(node.orelse, block))
@@ -201,8 +236,14 @@ class _Rewriter:
         if star:  # an exception raised in here becomes part of a group, and nothing may jump out of here
             return self.statements(body, block.closed(depth))[0], False
         if final:
-            return self._region(body, block.inside(depth))
-        return self.statements(body, block.inside(depth, shared=True))
+            return self._region(body, block.inside(depth, clauses.NOTHING))
+        return self.statements(body, block.inside(depth, block.caught, shared=True))
+
+    def _caught(self, node: Any, block: Block) -> clauses.Caught:
+        """What the handlers around the body of ``try`` statement ``node`` take."""
+        if self._every_error or node.__class__ is not ast.Try:
+            return clauses.NOTHING
+        return clauses.inside(node, block.caught, self._bound)
 
     def _guarded(self, node: ast.Try, block: Block, out: List[ast.stmt]) -> _Cost:
         """A ``try`` around one statement: the site is put around the ``try``, so that the program's own handlers are
@@ -210,6 +251,7 @@ class _Rewriter:
         raises: what it does before it does so would come too early.
         """
         inner = node.body[0]
+        caught = self._caught(node, block)  # told from the program's own handlers, before they are rewritten
         height, exposed = 0, False
         raises = self._raises
         for handler in node.handlers:
@@ -218,15 +260,16 @@ class _Rewriter:
         taller = max(2, 1 + height)
         fits = block.depth + taller <= _LIMIT and self._raises == raises
         if not fits or _KIND_OF.get(inner.__class__) is not kinds.SIMPLE or not self._is_site(inner, block):
-            cost = 1 + self._region(node.body, block.inside(1))[0], False
+            cost = 1 + self._region(node.body, block.inside(1, caught))[0], False
             out.append(node)
             return _both((height, exposed), cost)
-        out.append(nodes.with_handler(node, len(self.marks), nodes.position_of(inner), node.lineno, True))
+        position = nodes.position_of(inner)
+        out.append(nodes.with_handler(node, len(self.marks), position, node.lineno, self._passing(block), True))
         self.marks.append((inner, "simple", block, node.lineno, True))
         return taller, exposed or block.can_leave()
 
     def _is_site(self, statement: ast.stmt, block: Block) -> bool:
-        if self._off and self._is_off(statement.lineno, statement.end_lineno):
+        if block.caught.everything or (self._off and self._is_off(statement.lineno, statement.end_lineno)):
             return False
         return kinds.simple_can_raise(statement, block.scope.kind == "function", self._lazy_annotations)
 

@@ -1,8 +1,9 @@
-"""From what the rewriter noted to the table of sites, only when somebody asks. May import sites and kinds."""
+"""From what the rewriter noted to the table of sites, only when somebody asks. May import sites and clauses."""
 
 import ast
 from typing import Any, List, Optional, Tuple
 
+from healguard_core.execution.instrument.clauses import NOTHING, Caught
 from healguard_core.execution.instrument.sites import Site
 
 
@@ -23,10 +24,10 @@ class Block:
 
     ``depth`` counts the program's own nested blocks above; ``loop`` and ``returns`` say what a region here may do
     (`nodes.region`). Sites of a block with an ``outer`` one reach that block's region directly. ``final``: it stands
-    in a ``finally`` body.
+    in a ``finally`` body. ``caught``: what the program's own handlers around it, in the same function, take.
     """
 
-    __slots__ = ("scope", "depth", "loop", "returns", "is_body", "final", "_outer", "_closed")
+    __slots__ = ("scope", "depth", "loop", "returns", "is_body", "final", "caught", "_outer", "_closed")
 
     def __init__(
         self,
@@ -43,20 +44,23 @@ class Block:
         self.returns = returns
         self.is_body = is_body
         self.final = False
+        self.caught = NOTHING
         self._outer = outer
         self._closed = False
 
-    def inside(self, blocks: int, loop: bool = False, shared: bool = False) -> "Block":
+    def inside(self, blocks: int, caught: Caught, loop: bool = False, shared: bool = False) -> "Block":
         """The block of a body that is ``blocks`` deeper; ``shared``: it needs no region of its own."""
         outer = self if shared else None
         block = Block(self.scope, self.depth + blocks, self.loop or loop, self.returns, outer=outer)
         block.final = self.final
+        block.caught = caught
         return block
 
     def passing(self, blocks: int) -> "Block":
         """A ``finally`` body: it reaches the region around it, but may hold no ``return`` of ours."""
         block = Block(self.scope, self.depth + blocks, outer=self)
         block.final = True
+        block.caught = self.caught
         return block
 
     def closed(self, blocks: int) -> "Block":

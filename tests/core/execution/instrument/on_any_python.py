@@ -10,6 +10,7 @@ import tempfile
 import tokenize
 
 from healguard_core.execution import hooks
+from healguard_core.execution.instrument import clauses
 from healguard_core.execution.instrument.importer import Importer
 from healguard_core.execution.instrument.rewrite import rewrite, sites_of
 from healguard_core.execution.instrument.scope import Scope
@@ -207,6 +208,45 @@ def check_declining():
     hooks.disable()
 
 
+CERTAIN = """
+class Own(LookupError):
+    pass
+
+def f():
+    for kind in (LookupError, Own, OSError, KeyError, ValueError):
+        try:
+            log(kind.__name__)
+            for a in (1, 2):
+                try:
+                    if a:
+                        log(a)
+                        boom()
+                        raise kind
+                except (OSError, Own):
+                    log('inner')
+        except LookupError as error:
+            log(repr(error))
+        except ValueError:
+            log('failed')
+            return 'end'
+"""
+
+
+def check_certain():
+    """Errors that a handler of the same function takes are asked about by nobody, and are taken."""
+    asked = []
+    hooks.install(lambda *site: asked.append(site) or ())
+    for crashing in ([], [True]):
+        instrumented = compile(rewrite(ast.parse(CERTAIN), CERTAIN).tree, "<same>", "exec")
+        plain = compile(CERTAIN, "<same>", "exec")
+        assert run(instrumented, list(crashing)) == run(plain, list(crashing))
+    assert asked == [], asked
+    hooks.disable()
+    for name in clauses._STANDARD:
+        module, _, attribute = name.partition(".")
+        assert issubclass(getattr(importlib.import_module(module), attribute), BaseException), name
+
+
 def check_standard_library(step):
     library = os.path.dirname(os.__file__)
     files = sorted(glob.glob(os.path.join(library, "*.py")) + glob.glob(os.path.join(library, "[a-z]*", "*.py")))
@@ -252,5 +292,6 @@ if __name__ == "__main__":
     sys.dont_write_bytecode = False
     check_leaving()
     check_declining()
+    check_certain()
     check_importing()
     check_standard_library(int(sys.argv[1]))

@@ -41,9 +41,10 @@ class Place:
 
 
 class _Writer:
-    def __init__(self, draw: Any, kind: str) -> None:
+    def __init__(self, draw: Any, kind: str, catching: bool = False) -> None:
         self.draw = draw
         self.kind = kind
+        self.catching = catching
         self.lines: list[str] = []
         self.crashes = 0
         self.names = 0
@@ -62,6 +63,8 @@ class _Writer:
                 forms += ["if", "for", "while", "with", "except", "guarded", "finally", "match"]
                 if self.kind in ("coroutine", "asyncgen"):
                     forms += ["async for", "async with"]
+                if self.catching:
+                    forms += ["catch"] * 4
             if self.kind in ("generator", "asyncgen"):
                 forms.append("yield")
             if at.loop:
@@ -148,6 +151,20 @@ class _Writer:
             self.line(at.indent, "else:")
             self.block(at.inside())
 
+    def w_catch(self, at: Place) -> None:
+        """A ``try`` of which the rewriter knows that it takes what ``boom`` raises, or some of it."""
+        self.line(at.indent, "try:")
+        self.block(at.inside())
+        taken = ("LookupError", "LookupError as error", "(OSError, LookupError)", "Own", "Exception", "KeyError")
+        for kind in self.draw(st.lists(st.sampled_from(taken), min_size=1, max_size=2)):
+            self.line(at.indent, f"except {kind}:")
+            self.line(at.indent + 1, f"log('{self.name()}')")
+            if self.draw(st.booleans()):
+                self.block(at.inside())
+        if self.draw(st.booleans()):
+            self.line(at.indent, "finally:")
+            self.line(at.indent + 1, "log(exception())")
+
     def w_finally(self, at: Place) -> None:
         self.line(at.indent, "try:")
         self.block(at.inside())
@@ -180,11 +197,16 @@ _FIRST = {"generator": "yield 'first'", "asyncgen": "yield 'first'"}
 
 
 @st.composite
-def programs(draw: Any, kinds: tuple[str, ...] = KINDS, depth: int = 3) -> Program:
-    """A program with at least one crash in it. ``chance`` answers by a hash of its argument."""
+def programs(draw: Any, kinds: tuple[str, ...] = KINDS, depth: int = 3, catching: bool = False) -> Program:
+    """A program with at least one crash in it. ``chance`` answers by a hash of its argument.
+
+    ``catching``: some of its handlers take the crash.
+    """
     kind = draw(st.sampled_from(kinds))
-    writer = _Writer(draw, kind)
+    writer = _Writer(draw, kind, catching)
     writer.line(0, "import sys")
+    if catching:
+        writer.line(0, "class Own(LookupError): pass")
     writer.line(0, "def chance(name): return sum(map(ord, name)) % 3 == 0")
     writer.line(0, "def exception(): return sys.exc_info()[0]")
     writer.line(0, _HEADS[kind])

@@ -133,7 +133,7 @@ def arcs(traced: list[Any]) -> set[tuple[str, int, int]]:
 
 
 @many
-@given(programs().filter(_lines_are_settled), st.data())
+@given(programs(catching=True).filter(_lines_are_settled), st.data())
 def test_no_step_from_line_to_line_is_invented(program: Program, data: Any) -> None:
     crashing = data.draw(st.sampled_from([never, *(number.__eq__ for number in range(program.crashes))]))
     plain = traced(compile_plain(program.source), program, crashing)
@@ -156,7 +156,7 @@ def uncaught(code: CodeType, program: Program, crashing: Any) -> str:
 
 
 @many
-@given(programs(), st.data())
+@given(programs(catching=True), st.data())
 def test_the_traceback_of_an_uncaught_error_is_the_same_to_the_caret(program: Program, data: Any) -> None:
     number = data.draw(st.integers(0, program.crashes - 1))
     plain = uncaught(compile_plain(program.source), program, number.__eq__)

@@ -76,7 +76,7 @@ def test_a_healed_program_does_what_the_written_one_does(program: Program, data:
 
 
 @many
-@given(programs(), st.data())
+@given(programs(catching=True), st.data())
 def test_a_declined_error_goes_on_as_in_the_plain_program(program: Program, data: Any) -> None:
     number = data.draw(st.integers(0, program.crashes - 1))
     with answering(decline):
