@@ -1,6 +1,5 @@
 """Who is asked about a crash: the runbook, then the agent. May import session and runbook."""
 
-import traceback
 from typing import Callable, List, Optional, Protocol
 
 from healguard_core.execution.runbook import Runbook
@@ -50,6 +49,8 @@ def ask(session: Session, runbook: Runbook, agent: Optional[Agent], notice: Call
 
 
 def _failure(error: BaseException) -> str:
-    last = traceback.extract_tb(error.__traceback__)[-1:]
-    where = " at {}:{}".format(last[0].filename, last[0].lineno) if last else ""
+    tb = error.__traceback__
+    while tb is not None and tb.tb_next is not None:
+        tb = tb.tb_next
+    where = "" if tb is None else " at {}:{}".format(tb.tb_frame.f_code.co_filename, tb.tb_lineno)
     return "agent error: {}: {}{}".format(type(error).__name__, error, where)

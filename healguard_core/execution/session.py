@@ -284,6 +284,8 @@ class Session:
 
     def _impossible(self, code: str, resume: str, frame: int) -> str:
         """Why this submission cannot work whatever its code does, "" when nothing speaks against it."""
+        if not code.strip():
+            return "the code is empty; write `pass` when nothing but going on is wanted"
         if resume not in RESUMES:
             return "resume must be one of {}; got {!r}".format(", ".join(RESUMES), resume)
         if not 0 <= frame < len(self.frames):

@@ -27,7 +27,8 @@ except ImportError:  # no POSIX here
 MAX_RESULT = 1 << 20
 """Bytes of a child's answer; longer texts in it are cut."""
 
-_read, _write, _close, _pipe = os.read, os.write, os.close, os.pipe
+_open, _read, _write, _close, _pipe = os.open, os.read, os.write, os.close, os.pipe
+_pread: Any = getattr(os, "pread", None)
 _waitpid, _kill, _setpgid, _listdir = (
     getattr(os, name, None) for name in ("waitpid", "kill", "setpgid", "listdir")
 )  # type: Any, Any, Any, Any
@@ -150,7 +151,7 @@ def _shared_memory() -> str:
 def _open_database() -> bool:
     for text in _listdir("/proc/self/fd"):
         try:
-            if os.pread(int(text), 16, 0) == b"SQLite format 3\x00":
+            if _pread(int(text), 16, 0) == b"SQLite format 3\x00":
                 return True
         except OSError:
             continue  # not a file that can be read
@@ -158,7 +159,7 @@ def _open_database() -> bool:
 
 
 def _file(path: str) -> str:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = _open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         parts: List[bytes] = []
         while True:
