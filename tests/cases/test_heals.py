@@ -1,8 +1,8 @@
 """Every case of ``heals/`` with each of its heals, through the real plugin in a process of its own.
 
 A case is a folder: ``program.py`` crashes in ``run()`` and ``ok(result)`` says whether a result is right,
-``expected.toml`` lists heals with the category that each must give, under the policy ``sinks.yaml``. ``until_tracked``
-is the category as long as values are not followed after a heal: where it stands, tracking must turn it into ``outcome``.
+``expected.toml`` lists heals with the category that each must give under its ``sinks.yaml``. ``until_tracked`` is the
+category as long as values are not followed after a heal: where it stands, tracking must turn it into ``outcome``.
 """
 
 from __future__ import annotations

@@ -185,7 +185,8 @@ class TestChecks:
             "version: 1\nheals:\n  - when: {error: KeyError}\n    do: |\n      drop('program.py')\n      x = 3\n"
         )
         (project / "sinks.yaml").write_text("version: 1\nprotect:\n  - {id: del, call: os.remove, key: path}\n")
-        done = healguard("run", "--policy", "sinks.yaml", "--runbook", "heals.yaml", "--journal", "j.jsonl", "program.py")
+        guarded = ("--policy", "sinks.yaml", "--runbook", "heals.yaml", "--journal", "j.jsonl")
+        done = healguard("run", *guarded, "program.py")
         assert (done.stdout, done.returncode) == ("", 1)
         assert "stopped: HG301 a protected operation while a heal runs: os.remove" in done.stderr
         assert (project / "program.py").exists()

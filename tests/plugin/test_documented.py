@@ -10,7 +10,6 @@ import pytest
 from pytest_heal.categories import CATEGORIES
 from pytest_heal.hookspecs import HealHooks
 from pytest_heal.options import INI_ONLY, OPTIONS
-from pytest_heal.settings import NOT_AVAILABLE
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "pytest.md").read_text(encoding="utf-8")
 
@@ -30,9 +29,6 @@ def test_hooks(name: str) -> None:
     assert f"def {name}(" in GUIDE
 
 
-def test_categories_and_what_is_missing() -> None:
+def test_categories() -> None:
     for name, category in CATEGORIES.items():
         assert f"| `{category.letter}` | `{name}` |" in GUIDE
-    missing = GUIDE[GUIDE.index("Not available in this version"):].partition("\n\n")[0]
-    for name in NOT_AVAILABLE:
-        assert name.replace("_", "-") in missing or name in missing
