@@ -47,8 +47,9 @@ class Guard:
     # ----------------------------------------------------------------- lifecycle
 
     def start(self) -> None:
-        """Install the audit hook (once per process) and wait for the modules that the policy names."""
-        extents.install()
+        """Wait for the modules that the policy names. The audit hook comes with the first heal: until then, nothing
+        is paid for it.
+        """
         self.look()
         self.arrivals.wait_for(entry.target for entry in self.policy.pending)
 
@@ -84,6 +85,7 @@ class Guard:
 
     def watch(self, label: str) -> "Watch":
         """Guard one run of healing code that is compiled under the file name ``label``."""
+        extents.install()
         self.look()
         return Watch(self, label)
 

@@ -104,7 +104,7 @@ def _make() -> Any:
     running: Dict[int, List[Extent]] = {}  # by thread
     left_behind: Dict[int, Tuple[threading.Thread, Extent]] = {}  # by id of the thread object
     busy: Dict[int, bool] = {}  # threads in which the hook itself runs
-    installed: List[int] = []
+    heard: List[int] = []  # not empty once the hook has been called
 
     def of_thread() -> Optional[Extent]:
         ident = _this_thread()
@@ -145,6 +145,8 @@ def _make() -> Any:
 
     def hook(event: str, args: Tuple[Any, ...]) -> None:
         if not running and not left_behind:
+            if not heard:
+                heard.append(1)
             return
         ident = _this_thread()
         if ident in busy:
@@ -160,9 +162,12 @@ def _make() -> Any:
             raise veto
 
     def install() -> None:
-        if not installed:
-            installed.append(1)
-            sys.addaudithook(hook)
+        if heard:
+            return
+        sys.addaudithook(hook)
+        sys.audit("healguard.installed")
+        if not heard:  # Python says nothing when another hook has refused this one
+            raise RuntimeError("another audit hook keeps the guard's from being installed")
 
     return of_thread, enter, adopt, prune, install
 
@@ -170,5 +175,6 @@ def _make() -> Any:
 current, enter, adopt, prune, install = _make()
 """``current()``: the extent that this thread runs in. ``enter(extent)``: begin, returns how to end. ``adopt(thread)``:
 a thread that is being started belongs to the extent of this one. ``prune()``. ``install()``: once per process, the
-audit hook, which no code can remove and which tests one flag while no heal runs."""
+audit hook, which no code can remove and which tests one flag while no heal runs. Raises ``RuntimeError`` where another
+hook does not allow it."""
 

@@ -331,3 +331,19 @@ def test_repository_code_that_runs_text_is_stopped(code: str, tmp_path: Path) ->
     field.heal("xs.append(1)")
     _, watch, _ = field.heal(code)
     assert [(stop.rule, stop.operation) for stop in watch.stops] == [("HG305", "running text as code")]
+
+
+def test_a_hook_that_keeps_ours_out_is_told() -> None:
+    program = (
+        "import sys\n"
+        f"sys.path.insert(0, {attacks.ROOT!r})\n"
+        "def refuse(event, args):\n"
+        "    if event == 'sys.addaudithook':\n"
+        "        raise RuntimeError('no')\n"
+        "from healguard_core.execution.guard import extent\n"
+        "sys.addaudithook(refuse)\n"
+        "extent.install()\n"
+    )
+    done = run(sys.executable, "-c", program)
+    assert done.returncode == 1
+    assert "another audit hook keeps the guard's from being installed" in done.stderr
