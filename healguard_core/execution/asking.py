@@ -24,6 +24,7 @@ def ask(session: Session, runbook: Runbook, agent: Optional[Agent], notice: Call
     ``notice`` is told about conditions of the runbook that raised.
     """
     notes: List[str] = []
+    failed = ""
     match = runbook.match(session.exception, session.frames, notes)
     for note in notes:
         notice("runbook-where", note)
@@ -33,12 +34,13 @@ def ask(session: Session, runbook: Runbook, agent: Optional[Agent], notice: Call
         if entry.reraise:
             session.reraise(entry.note or "the runbook says that this exception is right", wanted=True)
             return
-        session.heal(entry.do, resume=entry.resume, frame=match.frame_index, explanation=entry.note)
+        outcome = session.heal(entry.do, resume=entry.resume, frame=match.frame_index, explanation=entry.note)
         if session.decided:
             return
+        failed = "the runbook's heal failed: " + outcome.error.strip().rpartition("\n")[2]
     if agent is None:
         session.by = session.by or "runbook"
-        session.reraise("no entry of the runbook matches" if match is None else "the runbook's heal failed")
+        session.reraise("no entry of the runbook matches" if match is None else failed)
         return
     session.by = agent.name
     try:

@@ -232,9 +232,9 @@ class Engine:
             except RecursionError:  # the program stands at its limit, and so does this decision
                 with head_room():
                     resolution = self._consider(number, frame, exc)
-        except Exception:
+        except Exception as fault:
             # A fault of ours must not change the program; it must not go unseen either.
-            self.notice("internal", traceback.format_exc(), "{}:{}".format(frame.f_code.co_filename, frame.f_lineno))
+            self.notice("internal", _told(fault), "{}:{}".format(frame.f_code.co_filename, frame.f_lineno))
             return ()
         finally:
             local.busy = False
@@ -471,6 +471,18 @@ class Engine:
 
 
 _NEVER = (AssertionError, StopAsyncIteration)
+
+
+def _told(fault: Exception) -> str:
+    """The traceback of ``fault``, which is being handled; its place alone where a mock is in the way."""
+    try:
+        return traceback.format_exc()
+    except Exception:
+        tb = fault.__traceback__
+        while tb is not None and tb.tb_next is not None:
+            tb = tb.tb_next
+        where = "?" if tb is None else "{}:{}".format(tb.tb_frame.f_code.co_filename, tb.tb_lineno)
+        return "{} at {}".format(type(fault).__name__, where)
 
 
 def _in_protocol(frame: FrameType) -> bool:

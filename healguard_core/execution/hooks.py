@@ -27,7 +27,7 @@ class Leave(BaseException):
 class _Transfer(threading.local):
     way = RETURN
     value: Any = None
-    wanted: Optional[BaseException] = None  # a heal's own RecursionError, to be told from one of ours
+    wanted: Optional[BaseException] = None  # a heal's own error, to be told from one of ours
 
 
 _transfer = _Transfer()
@@ -56,11 +56,13 @@ def heal(
         if caught is None:
             return ()
         return caught(site, _getframe(1), exc)
-    except RecursionError as error:
+    except _exception as error:
         if _transfer.wanted is error:
             _transfer.wanted = None
             raise
-        return ()  # there is no room to decide here; a calling frame has it
+        # There is no room to decide here (a calling frame has it), or a mock of the program is in our way: either way
+        # the program goes on with its own error, not with one of ours.
+        return ()
 
 
 def leave(way: int, value: Any = None, _transfer: _Transfer = _transfer) -> Leave:

@@ -37,6 +37,7 @@ _sigmask, _all_signals = (
 )  # type: Any, Any
 _poll = getattr(select, "poll", None)
 _clock, _sleep = time.monotonic, time.sleep
+_TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 _current_frames, _getframe, _threads, _this_thread = (
     sys._current_frames, sys._getframe, threading.enumerate, threading.get_ident
 )
@@ -49,7 +50,8 @@ class TrialResult(NamedTuple):
 
     ``ok``: the work ended by itself and ``value`` is what it returned. ``effect``: the first external effect that was
     stopped, "" for none; the work may have gone on after it. ``error``: why there is no value. ``unusable``: the child
-    says nothing about how the work would do in the live process (it hung, or it died).
+    says nothing about how the work would do in the live process (it was locked up, or it died). Work that was still
+    busy when its time was over would be so in the live process too: that is an error.
     """
 
     ok: bool
@@ -94,6 +96,8 @@ class Trial:
             _close(writing)
             writing = -1
             raw, ended = _answer(reading, _clock() + self._timeout)
+            if not ended and not raw and _worked(pid) >= self._timeout / 10:
+                return TrialResult(False, {}, "", _ENDLESS.format(self._timeout), False)
             status = _reap(pid, 1.0 if ended else 0.0)
             pid = 0
             return _result(raw, ended, status, self._timeout)
@@ -258,6 +262,18 @@ def _answer(reading: int, deadline: float) -> Tuple[bytes, bool]:
             if not part:
                 return b"".join(parts), True
             parts.append(part)
+
+
+_ENDLESS = "the code did not come to an end within {:g} seconds; it loops, or does too much for a heal"
+
+
+def _worked(pid: int) -> float:
+    """Seconds of processor time that the child has used: one that loops works, one that is locked up only waits."""
+    try:
+        fields = _file("/proc/{}/stat".format(pid)).rpartition(")")[2].split()
+    except OSError:  # somebody else took the child
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / _TICKS if len(fields) > 12 else 0.0
 
 
 def _reap(pid: int, patience: float) -> Optional[int]:

@@ -512,8 +512,14 @@ def test_writing_to_an_open_file_counts_as_an_effect(trial, outside):
     assert (outside / "kept").read_text() == "kept"
 
 
-def test_a_rehearsal_that_hangs_is_unusable(tmp_path):
-    done = rehearse(Trial(str(tmp_path), timeout=0.3), paused([1])[0], "while True: pass")
+def test_a_rehearsal_that_loops_is_an_error_of_the_code(tmp_path):
+    done = rehearse(Trial(str(tmp_path), timeout=1.0), paused([1])[0], "while True: pass")
+    assert "did not come to an end" in done.error
+    assert not done.unusable
+
+
+def test_a_rehearsal_that_only_waits_is_unusable(tmp_path):
+    done = rehearse(Trial(str(tmp_path), timeout=0.3), paused([1])[0], "import time; time.sleep(600)")
     assert "did not end" in done.unusable
 
 
