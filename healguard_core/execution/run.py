@@ -61,6 +61,7 @@ class Options(NamedTuple):
 
 
 _PLAIN = Options()
+_traceback: Any = vars(BaseException)["__traceback__"]  # read past a ``__getattribute__`` of the program
 
 
 class _Ending(NamedTuple):
@@ -145,11 +146,12 @@ def run_program(program: Program, config: Config, agent: Optional[Agent], option
     except BaseException as error:
         ending = _Ending(1, error)
     code = closing.ended(ending)
-    if isinstance(ending.error, SystemExit) and code == ending.code:
+    kind = type(ending.error)  # `isinstance` would ask the error for its class, and its answer may be an error
+    if ending.error is not None and issubclass(kind, SystemExit) and code == ending.code:
         raise ending.error
-    if ending.error is not None and not isinstance(ending.error, SystemExit):
+    if ending.error is not None and not issubclass(kind, SystemExit):
         _print_as_python(ending.error)
-    if isinstance(ending.error, KeyboardInterrupt):
+    if ending.error is not None and issubclass(kind, KeyboardInterrupt):
         sys.excepthook = _silent  # it is printed already; Python now ends the process as an interrupted one
         raise ending.error
     raise SystemExit(code)
@@ -169,8 +171,8 @@ class _Closing:
         self._code = ending.code
         if self._engine.look_for_policy() and self._code == 0:
             self._code = BAD_SETTINGS  # what the policy names was not protected
-        error = ending.error
-        named = "" if error is None or isinstance(error, SystemExit) else type(error).__name__
+        kind = type(ending.error)
+        named = "" if ending.error is None or issubclass(kind, SystemExit) else kind.__name__
         self._engine.journal.record(UnitEnded(passed=ending.code == 0, completed=not named, error=named))
         if self._failing():
             self._code = 1
@@ -256,8 +258,8 @@ def _exit_code(value: object) -> int:
 
 def _print_as_python(error: BaseException) -> None:
     """Show an unhandled error through ``sys.excepthook``, as the interpreter does, without frames of ours."""
-    tb = _foreign(error.__traceback__)
-    error.__traceback__ = tb
+    tb = _foreign(_traceback.__get__(error))
+    _traceback.__set__(error, tb)
     sys.last_type, sys.last_value, sys.last_traceback = type(error), error, tb
     sys.excepthook(type(error), error, tb)
 

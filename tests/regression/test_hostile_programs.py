@@ -1,6 +1,7 @@
 """Programs that are hostile to whoever watches them, and heals that are hostile to the program."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -109,3 +110,31 @@ def test_why_a_runbooks_heal_failed_is_said(tmp_path, heal, says):
     assert done.returncode == 1
     (line,) = [line for line in done.stderr.splitlines() if "the runbook's heal failed" in line]
     assert says in line
+
+
+@pytest.mark.parametrize("base", ["Exception", "BaseException"])
+def test_an_error_that_answers_nothing_is_shown_as_python_shows_it(tmp_path, base):
+    program = f"""
+class Mute({base}):
+    def __getattribute__(self, name):
+        raise RuntimeError("asked for " + name)
+    def __eq__(self, other):
+        raise RuntimeError("compared")
+    __bool__ = __len__ = __eq__
+    __hash__ = None
+
+def f():
+    raise Mute("nothing to say")
+
+f()
+"""
+    healed = _run(tmp_path, program, agent="--agent rules")
+    plain = subprocess.run([sys.executable, "program.py"], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert _shown(healed, tmp_path) == _shown(plain, tmp_path)
+    assert healed.returncode == plain.returncode
+
+
+def _shown(done, folder):
+    """What Python said, without what differs from run to run."""
+    text = re.sub("0x[0-9a-f]+", "0x", done.stderr.replace(str(folder) + os.sep, ""))
+    return [line for line in text.splitlines() if not line.startswith(("healguard:", "object refcount"))]
