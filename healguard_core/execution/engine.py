@@ -16,7 +16,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 from healguard_core import __version__
 from healguard_core.execution import hooks
 from healguard_core.execution.asking import Agent, ask
-from healguard_core.execution.attempt import Attempt, identity
+from healguard_core.execution.attempt import Attempt, chain, identity
 from healguard_core.execution.guard.enforcement import Guard
 from healguard_core.execution.instrument.importer import Importer
 from healguard_core.execution.instrument.scope import Scope
@@ -26,7 +26,7 @@ from healguard_core.execution.pause import callers, context
 from healguard_core.execution.pause import resume as resuming
 from healguard_core.execution.pause.handled import Decider, Decision, thrown_in
 from healguard_core.execution.pause.quiet import head_room
-from healguard_core.execution.pause.redaction import Redactor
+from healguard_core.execution.pause.redaction import Redactor, secrets_among
 from healguard_core.execution.pause.stack import StackFrame, repository_frames, source_segment
 from healguard_core.execution.pause.trial import Trial
 from healguard_core.execution.runbook import Runbook
@@ -281,7 +281,7 @@ class Engine:
         left = Left(
             unit=self._unit_name(),
             error=error,
-            message=context.message_of(exc, redact=self.config.redact),
+            message=context.message_of(exc, redact=self.config.redact, secrets=secrets_among(frame.f_locals)),
             file=file,
             line=frame.f_lineno or 0,
             site=number,
@@ -313,8 +313,9 @@ class Engine:
             unit.crashes += 1
             self._offered.append(exc)
             frames = repository_frames(frame, site, self._importer.sites)
-            self._record_crash(frames[0], exc, why, second_look)
-            session = self._session(frames, exc)
+            secrets = _secrets(frames, exc)
+            self._record_crash(frames[0], exc, why, second_look, secrets)
+            session = self._session(frames, exc, secrets)
             for observer in self.on_pause:
                 observer(True)
             try:
@@ -327,7 +328,9 @@ class Engine:
                     observer(False)
             return self._settle(session, frame, exc)
 
-    def _record_crash(self, crashed: StackFrame, exc: BaseException, why: str, second_look: bool) -> None:
+    def _record_crash(
+        self, crashed: StackFrame, exc: BaseException, why: str, second_look: bool, secrets: Sequence[str]
+    ) -> None:
         assert crashed.site is not None
         code = crashed.frame.f_code
         self.journal.record(
@@ -335,11 +338,11 @@ class Engine:
                 unit=self._unit_name(),
                 crash=self._crash,
                 error=type(exc).__name__,
-                message=context.message_of(exc, redact=self.config.redact),
+                message=context.message_of(exc, redact=self.config.redact, secrets=secrets),
                 file=code.co_filename,
                 function=crashed.function,
                 line=crashed.frame.f_lineno or crashed.site.line,
-                statement=Redactor(self.config.redact).source(source_segment(code.co_filename, crashed.site)),
+                statement=Redactor(self.config.redact, secrets).source(source_segment(code.co_filename, crashed.site)),
                 why=why,
                 second_look=second_look,
                 thread="" if threading.current_thread() is threading.main_thread()
@@ -347,7 +350,7 @@ class Engine:
             )
         )
 
-    def _session(self, frames: List[StackFrame], exc: BaseException) -> Session:
+    def _session(self, frames: List[StackFrame], exc: BaseException, secrets: Sequence[str]) -> Session:
         assert self._trial is not None
         unit = self._unit
         first = frames[0]
@@ -364,6 +367,7 @@ class Engine:
                 is_repository=hooks.is_instrumented,
                 redact=self.config.redact,
                 attempt=unit.crashes,
+                secrets=secrets,
             )
             for observer in self.on_context:
                 observer(described)
@@ -381,6 +385,7 @@ class Engine:
             trial=self._trial,
             max_calls=unit.max_calls if unit.max_calls is not None else self.config.max_calls,
             guard=self._unit_guard(),
+            secrets=secrets,
         )
 
     def _ask(self, session: Session) -> None:
@@ -483,6 +488,21 @@ def _told(fault: Exception) -> str:
             tb = tb.tb_next
         where = "?" if tb is None else "{}:{}".format(tb.tb_frame.f_code.co_filename, tb.tb_lineno)
         return "{} at {}".format(type(fault).__name__, where)
+
+
+def _secrets(frames: Sequence[StackFrame], exc: BaseException) -> List[str]:
+    """What stands under secret names in the paused frames, and in those that ``exc`` and its causes came out of."""
+    found = [secret for frame in frames[:_SEARCHED] for secret in secrets_among(frame.read())]
+    searched = 0
+    for error in chain(exc):
+        tb = error.__traceback__
+        while tb is not None and searched < _SEARCHED:
+            found += secrets_among(tb.tb_frame.f_locals)
+            tb, searched = tb.tb_next, searched + 1
+    return found
+
+
+_SEARCHED = 20  # frames
 
 
 def _in_protocol(frame: FrameType) -> bool:

@@ -79,6 +79,7 @@ class Session:
         describe: Callable[[], CrashContext],
         trial: Trial,
         max_calls: int,
+        secrets: Sequence[str] = (),
         guard: Optional[Guard] = None,
     ) -> None:
         self.exception = exception
@@ -93,7 +94,7 @@ class Session:
         self._context: Optional[CrashContext] = None
         self._trial = trial
         self._guard = guard
-        self._redact = Redactor(config.redact).text
+        self._redact = Redactor(config.redact, secrets).text
         self._calls_left = max_calls
         self._stopped = False  # whether the guard stopped the last rehearsal
         self._deadline = None if config.timeout is None else _clock() + config.timeout

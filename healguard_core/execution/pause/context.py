@@ -82,13 +82,15 @@ def describe(
     redact: bool = True,
     attempt: int = 1,
     limits: Optional[Limits] = None,
+    secrets: Sequence[str] = (),
 ) -> CrashContext:
     """The context of one pause at ``site`` of ``frame``, where ``exc`` has come up to. Never raises.
 
     ``sites_for`` gives the sites of a file, to name the statements of calling frames. ``resumes`` is passed on.
+    ``secrets`` are texts to withhold wherever they stand.
     """
     within = limits if limits is not None else Limits()
-    redactor = Redactor(redact)
+    redactor = Redactor(redact, secrets)
     instruction, line = _stopped_at(exc, frame)
     place = _place(frame, site, line)
     code = frame.f_code

@@ -2,7 +2,7 @@
 
 import types
 from types import FrameType, TracebackType
-from typing import Any, List, NamedTuple, Optional, Tuple
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 from healguard_core.execution.pause import sources, static
 from healguard_core.execution.pause.redaction import Redactor
@@ -19,13 +19,13 @@ _suppressed = BaseException.__dict__["__suppress_context__"].__get__
 _traceback_of = BaseException.__dict__["__traceback__"].__get__
 
 
-def message_of(error: BaseException, redact: bool = True, limit: int = 2000) -> str:
+def message_of(error: BaseException, redact: bool = True, limit: int = 2000, secrets: Sequence[str] = ()) -> str:
     """What ``str(error)`` gives, at most ``limit`` characters, secrets withheld unless ``redact`` is off. Never raises.
 
     Arguments that are not plain values are shown by `safe_repr` instead of being asked. A ``__str__`` that the
     exception's own class defines in Python is called: whoever reports the error calls it as well.
     """
-    return message_with(error, Redactor(redact), limit)
+    return message_with(error, Redactor(redact, secrets), limit)
 
 
 def message_with(error: BaseException, redactor: Redactor, limit: int) -> str:

@@ -7,7 +7,7 @@ agent that cannot read them cannot heal.
 
 import re
 from math import log2
-from typing import Callable, Dict, FrozenSet, Match, Pattern, Tuple
+from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Match, Pattern, Sequence, Tuple
 
 STRONG = 2
 """Secrecy of a name: whatever plain value stands there is withheld."""
@@ -199,11 +199,13 @@ def mark(kind: str) -> str:
 class Redactor:
     """Withholds secrets and counts them. With ``on=False`` it hands everything through.
 
-    ``count`` is how many values were withheld so far.
+    ``count`` is how many values were withheld so far. ``secrets`` are texts known to be secret, however they look
+    (`secrets_among` finds them): an error's message repeats what stood under a secret name.
     """
 
-    def __init__(self, on: bool = True) -> None:
+    def __init__(self, on: bool = True, secrets: Sequence[str] = ()) -> None:
         self.on = on
+        self._secrets = sorted(secrets, key=len, reverse=True)
         self.count = 0
 
     def text(self, text: str) -> str:
@@ -249,6 +251,9 @@ class Redactor:
     def _clear(self, text: str, bare: bool) -> str:
         if not text:
             return text
+        for secret in self._secrets:
+            while secret in text:
+                text = text.replace(secret, self.withheld("secret value"), 1)
         text = _KNOWN_ANY.sub(self._known, text)
         for kind, shape in _PARTIAL:
             text = self._outside(text, shape, self._keeping(kind))
@@ -304,6 +309,35 @@ class Redactor:
     def _random(self, found: "Match[str]") -> str:
         word = found.group()
         return self.withheld("high entropy") if not found.group("digest") and looks_random(word) else word
+
+
+def secrets_among(values: Mapping[str, object], _dict: Any = object.__getattribute__) -> List[str]:
+    """The texts of six characters and more that stand under secret names: directly, in a dictionary, on an object."""
+    found: List[str] = []
+    for name, value in list(values.items()):
+        _collect(name, value, found)
+        inner = value if type(value) is dict else None
+        if inner is None and not isinstance(value, type):
+            try:
+                inner = _dict(value, "__dict__")
+            except AttributeError:
+                continue
+        if type(inner) is dict and len(inner) <= _MOST_ENTRIES:
+            for key, entry in list(inner.items()):
+                if type(key) is str:
+                    _collect(key, entry, found)
+    return found
+
+
+_MOST_ENTRIES = 1000
+_LEAST_LENGTH = 6
+
+
+def _collect(name: str, value: object, found: List[str]) -> None:
+    if type(value) is not str or len(value) < _LEAST_LENGTH or value in found:
+        return
+    if name_secrecy(name) == STRONG and not is_path(value):
+        found.append(value)
 
 
 def redact(text: str) -> Tuple[str, int]:

@@ -443,3 +443,35 @@ def test_what_a_transparent_catcher_keeps_waits_for_the_second_look(project):
     assert [left.keeper for left in lefts] != [""]
     engine.begin("unit", repeatable=True, armed=lefts)
     assert call(program.run) == 5
+
+
+def test_a_message_does_not_repeat_a_secret(project):
+    class Prober(Scripted):
+        def respond(self, session):
+            self.context = session.context
+            self.shown = session.probe("print(password)\n'it is ' + password")
+
+    agent = Prober()
+    engine = project.start(agent)
+    program = project.load("""
+class Settings:
+    def __init__(self):
+        self.db_password = "on-the-object"
+
+def login(password, user):
+    settings = {"api_key": "in-the-dict-1"}
+    holder = Settings()
+    raise ValueError("no %s %s %s %s" % (user, password, settings["api_key"], holder.db_password))
+
+def run():
+    secret = "of-the-caller"
+    try:
+        login("Tr0ub4dor-horse", "ann")
+    except ValueError as error:
+        raise RuntimeError("%s: %s" % (secret, error)) from error
+""")
+    call(program.run)
+    texts = [str(event) for event in engine.journal.events("unit")] + [str(agent.context), str(agent.shown)]
+    for secret in ("Tr0ub4dor-horse", "in-the-dict-1", "on-the-object", "of-the-caller"):
+        assert not [text for text in texts if secret in text]
+    assert "ann" in texts[0]

@@ -43,7 +43,7 @@ def paused(
     path = folder / (name + ".py")
     if write:
         path.write_text(text, encoding="utf-8")
-    rewritten = rewrite(ast.parse(text), text)
+    rewritten = rewrite(ast.parse(text), text, every_error=True)
     sites = rewritten.sites
     code = compile(rewritten.tree, str(path), "exec")
     found = Paused()
