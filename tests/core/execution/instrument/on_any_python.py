@@ -11,6 +11,7 @@ import tokenize
 
 from healguard_core.execution import hooks
 from healguard_core.execution.instrument import clauses
+from healguard_core.execution.instrument.compiling import compiled
 from healguard_core.execution.instrument.importer import Importer
 from healguard_core.execution.instrument.rewrite import rewrite, sites_of
 from healguard_core.execution.instrument.scope import Scope
@@ -184,7 +185,7 @@ def healed(source, way):
 
     hooks.install(caught)
     try:
-        return run(compile(rewrite(ast.parse(source), source).tree, "<healed>", "exec"), [True])
+        return run(compiled(rewrite(ast.parse(source), source), "<healed>"), [True])
     finally:
         hooks.disable()
 
@@ -201,7 +202,7 @@ def check_leaving():
 def check_declining():
     hooks.install(lambda *_: ())
     for name, source in PROGRAMS.items():
-        instrumented = compile(rewrite(ast.parse(source), source).tree, "<same>", "exec")
+        instrumented = compiled(rewrite(ast.parse(source), source), "<same>")
         for crashing in ([], [True]):
             plain = run(compile(source, "<same>", "exec"), list(crashing))
             assert run(instrumented, list(crashing)) == plain, name
@@ -237,7 +238,7 @@ def check_certain():
     asked = []
     hooks.install(lambda *site: asked.append(site) or ())
     for crashing in ([], [True]):
-        instrumented = compile(rewrite(ast.parse(CERTAIN), CERTAIN).tree, "<same>", "exec")
+        instrumented = compiled(rewrite(ast.parse(CERTAIN), CERTAIN), "<same>")
         plain = compile(CERTAIN, "<same>", "exec")
         assert run(instrumented, list(crashing)) == run(plain, list(crashing))
     assert asked == [], asked
@@ -260,7 +261,7 @@ def check_standard_library(step):
             compile(source, path, "exec", dont_inherit=True)
         except (SyntaxError, UnicodeError, ValueError, RecursionError):
             continue  # deliberately broken files of CPython's own tests
-        compile(rewrite(ast.parse(source), source).tree, path, "exec", dont_inherit=True)
+        compiled(rewrite(ast.parse(source), source), path)
         done += 1
     assert done > 20, done
 

@@ -4,12 +4,14 @@ import ast
 import asyncio
 import contextlib
 import inspect
+import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from types import CodeType, FrameType
 from typing import Any
 
 from healguard_core.execution import hooks
+from healguard_core.execution.instrument.compiling import compiled
 from healguard_core.execution.instrument.rewrite import Rewritten, rewrite
 
 FILE = "<program>"
@@ -21,7 +23,7 @@ def instrument(source: str) -> Rewritten:
 
 
 def compile_instrumented(source: str, *, optimize: int = -1) -> CodeType:
-    return compile(instrument(source).tree, FILE, "exec", dont_inherit=True, optimize=optimize)
+    return compiled(instrument(source), FILE, optimize)
 
 
 def compile_plain(source: str, *, optimize: int = -1) -> CodeType:
@@ -81,6 +83,7 @@ def run(code: CodeType, call: str = "f", crashing: Callable[[int], bool] = never
         log.append(("returned", execute(code, call, log, crashing)))
     except Exception as error:
         log.append(("raised", type(error), error.args, type(error.__context__)))
+    assert sys.exc_info() == (None, None, None), "an error is left behind as being handled"
     return log
 
 
