@@ -1,7 +1,4 @@
-"""From the bytes of a source file to instrumented code, or to plain code with the reason.
-
-May import rewrite and shortcuts.
-"""
+"""From the bytes of a source file to instrumented code, or to plain code with the reason. May import rewrite."""
 
 import ast
 import gc
@@ -9,8 +6,7 @@ import importlib.util
 from types import CodeType
 from typing import Set, Tuple, cast
 
-from healguard_core.execution.instrument.rewrite import Rewritten, rewrite
-from healguard_core.execution.instrument.shortcuts import shortened
+from healguard_core.execution.instrument.rewrite import rewrite
 
 _gc_disable = gc.disable
 _gc_enable = gc.enable
@@ -40,22 +36,16 @@ def plain(data: bytes, path: str) -> CodeType:
     return compile(data, path, "exec", dont_inherit=True)
 
 
-def compiled(rewritten: Rewritten, path: str, optimize: int = -1) -> CodeType:
-    """The code that a rewritten file runs as. ``optimize`` as for `compile`."""
-    return shortened(compile(rewritten.tree, path, "exec", dont_inherit=True, optimize=optimize))
-
-
 def _instrumented(data: bytes, path: str, every_error: bool) -> CodeType:
     text = importlib.util.decode_source(data) if b"heal:" in data else ""
     rewritten = rewrite(_parsed(data, path), text, every_error=every_error)
-    code = compiled(rewritten, path)
+    code = compile(rewritten.tree, path, "exec", dont_inherit=True)
     variables = _variables(code, rewritten.read) if rewritten.read else set()
     if not variables:
         return code
     # A function's own variable may be unbound where its module's name is bound, and reading it would fail.
-    return compiled(
-        rewrite(_parsed(data, path), text, every_error=every_error, unread=frozenset(variables)), path
-    )
+    rewritten = rewrite(_parsed(data, path), text, every_error=every_error, unread=frozenset(variables))
+    return compile(rewritten.tree, path, "exec", dont_inherit=True)
 
 
 def _parsed(data: bytes, path: str) -> ast.Module:

@@ -12,7 +12,7 @@ from healguard_core.execution.instrument.comments import off_lines
 from healguard_core.execution.instrument.sites import Site
 from healguard_core.execution.instrument.table import Block, Mark, Scope, site_table
 
-VERSION = 3
+VERSION = 2
 """Changes whenever the same source is rewritten differently; part of the cache's key."""
 
 _LIMIT = 19

@@ -11,7 +11,6 @@ import tokenize
 
 from healguard_core.execution import hooks
 from healguard_core.execution.instrument import clauses
-from healguard_core.execution.instrument.compiling import compiled
 from healguard_core.execution.instrument.importer import Importer
 from healguard_core.execution.instrument.rewrite import rewrite, sites_of
 from healguard_core.execution.instrument.scope import Scope
@@ -185,7 +184,7 @@ def healed(source, way):
 
     hooks.install(caught)
     try:
-        return run(compiled(rewrite(ast.parse(source), source), "<healed>"), [True])
+        return run(compile(rewrite(ast.parse(source), source).tree, "<healed>", "exec"), [True])
     finally:
         hooks.disable()
 
@@ -202,7 +201,7 @@ def check_leaving():
 def check_declining():
     hooks.install(lambda *_: ())
     for name, source in PROGRAMS.items():
-        instrumented = compiled(rewrite(ast.parse(source), source), "<same>")
+        instrumented = compile(rewrite(ast.parse(source), source).tree, "<same>", "exec")
         for crashing in ([], [True]):
             plain = run(compile(source, "<same>", "exec"), list(crashing))
             assert run(instrumented, list(crashing)) == plain, name
@@ -238,7 +237,7 @@ def check_certain():
     asked = []
     hooks.install(lambda *site: asked.append(site) or ())
     for crashing in ([], [True]):
-        instrumented = compiled(rewrite(ast.parse(CERTAIN), CERTAIN), "<same>")
+        instrumented = compile(rewrite(ast.parse(CERTAIN), CERTAIN).tree, "<same>", "exec")
         plain = compile(CERTAIN, "<same>", "exec")
         assert run(instrumented, list(crashing)) == run(plain, list(crashing))
     assert asked == [], asked
@@ -261,7 +260,7 @@ def check_standard_library(step):
             compile(source, path, "exec", dont_inherit=True)
         except (SyntaxError, UnicodeError, ValueError, RecursionError):
             continue  # deliberately broken files of CPython's own tests
-        compiled(rewrite(ast.parse(source), source), path)
+        compile(rewrite(ast.parse(source), source).tree, path, "exec", dont_inherit=True)
         done += 1
     assert done > 20, done
 

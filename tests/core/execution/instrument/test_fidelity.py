@@ -14,7 +14,6 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from healguard_core.execution.instrument.compiling import compiled
 from healguard_core.execution.instrument.rewrite import rewrite
 
 from .programs import FILE, answering, compile_instrumented, compile_plain, decline, execute, never, run
@@ -40,7 +39,8 @@ def lines_of(code: CodeType) -> set[int]:
 def test_code_objects_of_the_standard_library_keep_names_flags_and_lines(path: Path) -> None:
     source = path.read_text("utf-8")
     plain = list(codes(compile(source, str(path), "exec", dont_inherit=True)))
-    instrumented = list(codes(compiled(rewrite(ast.parse(source), source), str(path))))
+    tree = rewrite(ast.parse(source), source).tree
+    instrumented = list(codes(compile(tree, str(path), "exec", dont_inherit=True)))
     assert [name for name, _ in instrumented] == [name for name, _ in plain]
     for (name, ours), (_, theirs) in zip(instrumented, plain, strict=True):
         assert set(ours.co_varnames) == set(theirs.co_varnames), name
@@ -56,8 +56,9 @@ def test_code_objects_of_the_standard_library_keep_names_flags_and_lines(path: P
 def test_hardly_any_line_is_added_to_those_that_a_tracer_can_see(path: Path) -> None:
     source = path.read_text("utf-8")
     plain = dict(codes(compile(source, str(path), "exec", dont_inherit=True)))
+    tree = rewrite(ast.parse(source), source).tree
     added = set()
-    for name, code in codes(compiled(rewrite(ast.parse(source), source), str(path))):
+    for name, code in codes(compile(tree, str(path), "exec", dont_inherit=True)):
         added |= lines_of(code) - lines_of(plain[name]) if code.co_firstlineno == plain[name].co_firstlineno else set()
     # Code behind a `raise` can be reached by a heal, so it gets lines that the plain compiler drops.
     assert len(added) <= 2
@@ -192,7 +193,8 @@ def test_the_traceback_of_each_kind_of_crash_is_the_same(name: str, tmp_path: Pa
     path = tmp_path / "crash.py"
     path.write_text(CRASHES[name])
     plain = compile(CRASHES[name], str(path), "exec", dont_inherit=True)
-    ours = compiled(rewrite(ast.parse(CRASHES[name]), CRASHES[name]), str(path))
+    tree = rewrite(ast.parse(CRASHES[name]), CRASHES[name]).tree
+    ours = compile(tree, str(path), "exec", dont_inherit=True)
 
     def text(code: CodeType) -> str:
         try:
