@@ -173,12 +173,9 @@ def parameters(callee: Any) -> Optional[List[str]]:
         if made:
             names = _named(made[0])
             return None if names is None else names[1:]
-    names = _named(callee)
-    if names is not None:
-        return names
     own = getattr(callee, "__qualname__", "") if type(callee) in _C_KINDS else ""
-    text = _C_PARAMETERS.get(own)
-    return None if text is None else text.split()
+    text = _C_PARAMETERS.get(own)  # first: some Pythons call any single parameter of C code `object`
+    return _named(callee) if text is None else text.split()
 
 
 _C_KINDS = (types.BuiltinFunctionType, type) + _DESCRIPTORS
