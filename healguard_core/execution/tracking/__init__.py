@@ -1,0 +1,1 @@
+"""Follows what heals wrote through the rest of a run, and stops it before it reaches a protected operation."""
