@@ -102,6 +102,7 @@ def _run_parser(parser: argparse.ArgumentParser) -> None:
     add("--journal", metavar="FILE", default="", help="append every event to FILE as JSON lines")
     add("--report", metavar="FILE.json", default="", help="write a machine-readable report")
     add("--intercept", choices=("unhandled", "all"), default="unhandled", help="which exceptions pause the program")
+    add("--protocol", choices=("full", "paper"), default="full", help="what agents are offered")
     add("--fail-on-heal", action="store_true", help="exit 1 when a heal was applied, though the program exited 0")
     add("--quiet", action="store_true", help="no summary on standard error")
     add("-m", dest="is_module", action="store_true", help="the program is a module")
@@ -157,6 +158,7 @@ def _config(words: argparse.Namespace) -> Config:
         agent_options=options,
         runbook=entries,
         intercept=words.intercept,
+        protocol=words.protocol,
         policy=policy,
         max_calls=words.max_calls,
         timeout=words.timeout,

@@ -10,6 +10,9 @@ from typing import Any, Dict, List, Optional, Type
 VERSION = 1
 """Version of everything in this module as it travels or is stored."""
 
+FULL, PAPER = "full", "paper"
+"""What agents are offered: everything, or only what the agents of the paper have (appendix F)."""
+
 
 # --------------------------------------------------------------------------- configuration
 
@@ -28,6 +31,7 @@ class Config:
     agent_options: Dict[str, Any] = dataclasses.field(default_factory=dict)
     runbook: List[Dict[str, Any]] = dataclasses.field(default_factory=list)
     intercept: str = "unhandled"  # or "all"
+    protocol: str = FULL  # or PAPER: what agents are offered
     undecided: str = "leave"  # or "pause": what to do where nobody can tell whether it is handled
     gate: bool = True
     policy: Optional[Dict[str, Any]] = None  # validated: protect, include, allow; see settings.policy
@@ -100,6 +104,7 @@ class CrashContext:
     resumes: List[str]  # the values of `resume` that are possible here
     attempt: int = 1  # 1 for the first pause of this unit, 2 for the second, ...
     redacted: int = 0  # how many values were withheld
+    protocol: str = FULL  # or PAPER: what the agent is offered
 
 
 @dataclasses.dataclass

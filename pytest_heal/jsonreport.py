@@ -37,6 +37,7 @@ def document(
             "guarded": settings.guarded,
             "accept": settings.accept,
             "intercept": settings.core.intercept,
+            "protocol": settings.core.protocol,
             "second_look": settings.second_look,
             "root": settings.core.root,
             "version": __version__,

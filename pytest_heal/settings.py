@@ -62,7 +62,6 @@ def resolve(config: pytest.Config, given: argparse.Namespace) -> Settings:
     def value(name: str) -> Any:
         return options.value(config, name, given)
 
-    _refuse_unavailable(config, given)
     agent = options.agent_name(config, given)
     runbooks = [_resolved(config, given, "heal_runbook", name) for name in value("heal_runbook")]
     if agent == "runbook" and not runbooks:
@@ -97,6 +96,7 @@ def resolve(config: pytest.Config, given: argparse.Namespace) -> Settings:
             agent_options={"rules": value("heal_rules"), "model": str(value("heal_model")).strip()},
             runbook=_entries("--heal-runbook", runbooks, guarded),
             intercept=value("heal_intercept"),
+            protocol=value("heal_protocol"),
             gate=guarded,
             policy=None if policy is None else policy_of(config, policy, "--heal-guard", complete=False),
             redact=value("heal_redact"),
@@ -108,11 +108,6 @@ def resolve(config: pytest.Config, given: argparse.Namespace) -> Settings:
             catchers=list(HYPOTHESIS) if value("heal_hypothesis") else [],
         ),
     )
-
-
-def _refuse_unavailable(config: pytest.Config, given: argparse.Namespace) -> None:
-    if options.value(config, "heal_protocol", given) == "paper":
-        raise pytest.UsageError("--heal-protocol=paper is not available in this version of pytest-heal; leave it out")
 
 
 def policy_of(config: pytest.Config, path: Path, asked_by: str, *, complete: bool) -> dict[str, Any]:

@@ -11,12 +11,14 @@ from healguard_core.execution.guard.enforcement import Guard, Watch
 from healguard_core.execution.guard.imports import is_dangerous_object
 from healguard_core.execution.guard.veto import Stop
 from healguard_core.execution.journal import Journal
+from healguard_core.execution.pause import paper
 from healguard_core.execution.pause import resume as resuming
 from healguard_core.execution.pause.frame import Ran
 from healguard_core.execution.pause.redaction import Redactor
 from healguard_core.execution.pause.stack import StackFrame
 from healguard_core.execution.pause.trial import Trial, rehearse
 from healguard_core.protocol import (
+    PAPER,
     Blocked,
     Config,
     CrashContext,
@@ -103,7 +105,9 @@ class Session:
     def context(self) -> CrashContext:
         """The description of the crash, made when first asked for."""
         if self._context is None:
-            self._context = self._describe()
+            context = self._describe()
+            context.protocol = self._config.protocol
+            self._context = paper.reduced(context) if context.protocol == PAPER else context
         return self._context
 
     @property
@@ -287,6 +291,10 @@ class Session:
         """Why this submission cannot work whatever its code does, "" when nothing speaks against it."""
         if not code.strip():
             return "the code is empty; write `pass` when nothing but going on is wanted"
+        if self._config.protocol == PAPER and not self.by.startswith("runbook:"):
+            unknown = paper.refusal(code, resume, frame)
+            if unknown:
+                return unknown
         if resume not in RESUMES:
             return "resume must be one of {}; got {!r}".format(", ".join(RESUMES), resume)
         if not 0 <= frame < len(self.frames):

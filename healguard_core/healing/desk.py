@@ -17,6 +17,7 @@ from pathlib import Path
 from healguard_core.healing.messages import CrashPosted
 from healguard_core.healing.meter import BudgetSpent, Meter
 from healguard_core.healing.pauses import Pause, PauseOver
+from healguard_core.healing.processes import Spares
 from healguard_core.healing.provider import ProviderFault
 from healguard_core.healing.service import Exchange, HealingAgent, Service
 
@@ -79,6 +80,7 @@ class Desk:
         self.proxy = ""  # base URL of the model proxy, once the server listens
         self._root = root
         self._factories = factories or {}
+        self._spares = Spares()
         self._lock = threading.Lock()
         self._pauses: dict[str, tuple[Pause, Conversation, int | None, list[float]]] = {}
         self._conversations: dict[tuple[str, str, str], Conversation] = {}
@@ -124,6 +126,7 @@ class Desk:
         """The run is over."""
         for closing in self._drop(lambda _: True):
             closing.join(CLOSING)
+        self._spares.close()
 
     # ----------------------------------------------------------------- the model proxy
 
@@ -174,7 +177,7 @@ class Desk:
         self._drop(lambda conversation: conversation.client == posted.client)
         name, _, argument = posted.agent.partition(":")
         secret = secrets.token_urlsafe(24)
-        service = Service(argument, self._root, self.meter, self.exchange, self.proxy, secret)
+        service = Service(argument, self._root, self.meter, self.exchange, self.proxy, secret, spares=self._spares)
         conversation = Conversation(posted.client, posted.context.unit, self._factory(name)(service), secret)
         with self._lock:
             self._conversations[key] = conversation

@@ -47,6 +47,43 @@ def located(name: str, root: Path, environ: Mapping[str, str]) -> str:
     return found
 
 
+class Spares:
+    """Programs that wait for another conversation, because starting them takes long. Safe for threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._idle: dict[str, list[LineProcess]] = {}
+        self._closed = False
+
+    def take(self, kind: str) -> LineProcess | None:
+        """An idle program of this kind that still runs."""
+        with self._lock:
+            idle = self._idle.get(kind, [])
+            while idle:
+                process = idle.pop()
+                if process.alive():
+                    return process
+                process.kill()
+        return None
+
+    def give(self, kind: str, process: LineProcess) -> None:
+        """Keep ``process`` for whoever comes next; at the end of the run it is ended."""
+        with self._lock:
+            if not self._closed and process.alive():
+                self._idle.setdefault(kind, []).append(process)
+                return
+        process.kill()
+
+    def close(self) -> None:
+        """The run is over."""
+        with self._lock:
+            self._closed = True
+            ending = [process for idle in self._idle.values() for process in idle]
+            self._idle.clear()
+        for process in ending:
+            process.kill()
+
+
 class LineProcess:
     """The program, with a thread that reads what it says and one that keeps the end of what it complains about.
 

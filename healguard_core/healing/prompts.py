@@ -1,4 +1,6 @@
-"""What models are told: instructions, the crash within a budget of tokens, and what came of a verb. Imports protocol.
+"""What models are told: instructions, the crash within a budget of tokens, and what came of a verb.
+
+May import protocol and exploring.
 
 Everything that comes out of the program is fenced. A fence's tag is made from the text itself, so that no text can hold
 its own closing fence, and control characters are spelled out, so that none can hide or forge one.
@@ -11,7 +13,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from healguard_core.protocol import CrashContext, ExecuteOutcome, FrameView
+from healguard_core.healing.exploring import Explored
+from healguard_core.protocol import PAPER, CrashContext, ExecuteOutcome, FrameView
 
 CHARACTERS_PER_TOKEN = 3
 """Rather few, so that a budget of tokens holds for program text too."""
@@ -26,33 +29,62 @@ FENCES = (
     "own fence. `<redacted: ...>` stands for a secret that was withheld."
 )
 
-RULES = """\
+_RUNS = """\
 How the code that you submit runs:
 - It runs in the frame that crashed, in place of the failed statement, with that frame's variables. What it assigns is \
-kept. Then the program goes on with the next statement; the failed statement is not run again unless you ask for it \
-(resume: retry).
-- It starts in the first column. Its last word on the function may be `_eh_rtn = VALUE` (return VALUE from it). \
-`_eh_raise = EXCEPTION` raises that exception in the frame instead, where an input has to be refused.
+kept. Then the program goes on with the next statement; the failed statement is not run again{retry}."""
+
+_RETURN = """\
+- It starts in the first column. Its last word on the function may be `_eh_rtn = VALUE` (return VALUE from \
+it).{error}"""
+
+_LIMITS = """\
 - It is a small part of Python: assignments, expressions, `if`, `for`, `while`, `try`, `del`, `pass`, and imports of \
 harmless standard modules. No functions, classes, lambdas, reflection, files, processes or network.
 - It must do what the failed statement was meant to do. Do not silence the error, invent data, or weaken a check.
 - The source files stay as they are. Only the state of the running program can be changed."""
 
-HEALER_SYSTEM = f"""\
+_ERROR = """ \
+`_eh_raise = EXCEPTION` raises that exception in the frame instead, where an input has to be refused."""
+
+
+def rules(protocol: str = "full") -> str:
+    """How submitted code runs, in words for a model, as far as ``protocol`` (full or paper) offers it."""
+    full = protocol != PAPER
+    runs = _RUNS.format(retry=" unless you ask for it (resume: retry)" if full else "")
+    return "\n".join((runs, _RETURN.format(error=_ERROR if full else ""), _LIMITS))
+
+
+RULES = rules()
+
+
+def healer_system(protocol: str = "full") -> str:
+    """The instructions of the agent ``healer``."""
+    told = _HEALER.format(rules=rules(protocol), fences=FENCES)
+    return told if protocol == PAPER else f"{told} {_RAISE}"
+
+
+_HEALER = """\
 You heal Python programs while they run. A program has stopped at an exception that nothing would handle; you see its \
 traceback, its source around the crash and its variables. Write the few lines that put right what is wrong in the \
 program's state (a wrong value, a missing variable, a missing import) so that it goes on and computes what its author \
 meant.
 
-{RULES}
+{rules}
 
-{FENCES}
+{fences}
 
 Answer by calling `execute` with submit=true, once per turn, with the complete code. If it fails you are told why and \
-may submit again. If the exception is right, or if you cannot tell what the correct state would be, submit the single \
+may submit again."""
+
+_RAISE = """\
+If the exception is right, or if you cannot tell what the correct state would be, submit the single \
 statement `raise`: the original exception then goes on."""
 
+HEALER_SYSTEM = healer_system()
+
 ASK = "The program is paused. Submit code that heals it, or `raise` if no heal would be safe and correct."
+ASK_PAPER = "The program is paused. Submit code that heals it safely and correctly."
 
 _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]")
 
@@ -186,3 +218,13 @@ def outcome_text(outcome: ExecuteOutcome, budget: int = OUTCOME_TOKENS) -> str:
     if len(parts) == 1 and not outcome.submit:
         parts.append("It printed nothing and its last line has no value.")
     return "\n\n".join(parts)
+
+
+def explored_text(explored: Explored, budget: int = OUTCOME_TOKENS) -> str:
+    """What came of a look at the repository, for a model."""
+    if explored.problem and not explored.output.strip():
+        return f"The command gave nothing: {visible(explored.problem)}"
+    ending = f"exit code {explored.exit_code}" if explored.exit_code is not None else visible(explored.problem)
+    if not explored.output.strip():
+        return f"The command printed nothing ({ending})."
+    return f"Output ({ending}):\n{fenced(cut(explored.output, budget * CHARACTERS_PER_TOKEN, 'both'))}"

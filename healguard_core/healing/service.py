@@ -1,4 +1,4 @@
-"""What an agent of the healing side is, and what it is given. May import pauses, meter and models."""
+"""What an agent of the healing side is, and what it is given. May import pauses and what is below it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import time
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
+from healguard_core.healing.exploring import Explored, Shell, no_shell
 from healguard_core.healing.meter import Meter
 from healguard_core.healing.models import Model
-from healguard_core.healing.pauses import Pause
+from healguard_core.healing.pauses import Pause, noting
+from healguard_core.healing.processes import Spares
 
 
 class HealingAgent(Protocol):
@@ -92,6 +94,8 @@ class Service:
     exchange: Exchange
     proxy: str = ""
     proxy_key: str = ""
+    shell: Shell = no_shell
+    spares: Spares = dataclasses.field(default_factory=Spares)  # of the run
 
     @property
     def model(self) -> Model | None:
@@ -100,3 +104,8 @@ class Service:
     def chat(self, pause: Pause, body: dict[str, Any]) -> dict[str, Any]:
         """A model's answer to a Chat Completions request, counted. Raises `BudgetSpent` and `ProviderFault`."""
         return self.meter.ask(pause.spending, "/chat/completions", body)
+
+    def explore(self, pause: Pause, command: str) -> Explored:
+        """Run a command of bash over a read-only copy of the repository."""
+        with noting(pause, "looking at the repository"):
+            return self.shell(command)

@@ -29,7 +29,7 @@ RULES = ("--heal=rules",)
     ((*RULES, "--heal-model=gpt"), "--heal-model=gpt: agent 'rules' uses no model"),
     ((*RULES, "--heal-guard=sinks.yaml"), r"--heal-guard is wrong:\n.*sinks.yaml:1: HF400"),
     ((*RULES, "--heal-max-cost=1"), "--heal-max-cost=1.0: agent 'rules' uses no model"),
-    ((*RULES, "--heal-protocol=paper"), "--heal-protocol=paper is not available in this version"),
+    ((*RULES, "--heal-protocol=papers"), "invalid choice: 'papers'"),
     ((*RULES, "--heal-max-calls=0"), "--heal-max-calls=0: this must be at least 1"),
     ((*RULES, "--heal-timeout=-1"), "must not be negative"),
     ((*RULES, "--heal-source=no/such"), "--heal-source: source '.*no/such' does not exist"),

@@ -10,14 +10,14 @@ import json
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from healguard_core.healing.conversation import bounded
 from healguard_core.healing.pauses import Pause, noting
-from healguard_core.healing.prompts import ASK, HEALER_SYSTEM, crash_text, outcome_text, tokens
+from healguard_core.healing.prompts import ASK, ASK_PAPER, crash_text, healer_system, outcome_text
 from healguard_core.healing.service import Service
+from healguard_core.protocol import PAPER
 
 MALFORMED = 3
 """Replies in a row without a usable call after which a crash is given up."""
-CONVERSATION = 48000
-"""Tokens that a conversation may have; of a longer one the oldest exchanges are left out."""
 
 FORMAT = (
     "That was not a usable answer: {problem}. Call `execute` exactly once, with a JSON object that has `code` (text) "
@@ -52,6 +52,25 @@ TOOL: dict[str, Any] = {
 }
 
 
+PAPER_TOOL: dict[str, Any] = {
+    "type": "function",
+    "function": {
+        "name": "execute",
+        "description": "Run Python code in the crashed frame as the heal, and let the program go on.",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "code": {"type": "string", "description": "The whole heal, from the first column."},
+                "submit": {"type": "boolean", "enum": [True], "default": True},
+            },
+            "required": ["code", "submit"],
+            "additionalProperties": False,
+        },
+    },
+}
+"""The tool as the paper's healer has it (F.5): nothing to choose but the code, and no way to let the error go on."""
+
+
 @dataclass(frozen=True)
 class Submission:
     """What a model asked for."""
@@ -73,13 +92,16 @@ class Healer:
     side: ClassVar[str] = "healing"
     uses_model: ClassVar[str] = "yes"
     takes_argument: ClassVar[bool] = False
+    summary: ClassVar[str] = "asks a model for one submission per turn"
 
     def __init__(self, service: Service) -> None:
         self._service = service
         self._exchanges: list[list[dict[str, Any]]] = []
 
     def respond(self, pause: Pause) -> None:
-        self._exchanges.append([{"role": "user", "content": f"{crash_text(pause.context)}\n\n{ASK}"}])
+        paper = pause.context.protocol == PAPER
+        ask = ASK_PAPER if paper else ASK
+        self._exchanges.append([{"role": "user", "content": f"{crash_text(pause.context)}\n\n{ask}"}])
         first = len(self._exchanges) - 1
         malformed = 0
         while not pause.decided:
@@ -94,7 +116,7 @@ class Healer:
                 self._exchanges.append(correction(message, str(problem)))
                 continue
             malformed = 0
-            if submission.code.strip() == "raise":
+            if submission.code.strip() == "raise" and not paper:
                 self._add_result(message, submission, "The original exception goes on.")
                 pause.reraise(submission.explanation or "the model let the error go on")
                 return
@@ -111,9 +133,10 @@ class Healer:
     # ----------------------------------------------------------------- the conversation
 
     def _ask(self, pause: Pause, first: int) -> dict[str, Any]:
+        protocol = pause.context.protocol
         body = {
-            "messages": bounded(self._exchanges, first),
-            "tools": [TOOL],
+            "messages": bounded(self._exchanges, first, head=[{"role": "system", "content": healer_system(protocol)}]),
+            "tools": [PAPER_TOOL if protocol == PAPER else TOOL],
             "tool_choice": {"type": "function", "function": {"name": "execute"}},
             "parallel_tool_calls": False,
         }
@@ -124,27 +147,6 @@ class Healer:
         calls = message["tool_calls"][:1]
         said = {"role": "assistant", "content": message.get("content") or None, "tool_calls": calls}
         self._exchanges.append([said, {"role": "tool", "tool_call_id": submission.call_id, "content": text}])
-
-
-def bounded(exchanges: list[list[dict[str, Any]]], first: int, limit: int = CONVERSATION) -> list[dict[str, Any]]:
-    """The messages to send: instructions, then what fits of the exchanges; the crash at ``first`` always does."""
-    sizes = [tokens(json.dumps(exchange)) for exchange in exchanges]
-    room = limit - sizes[first]
-    kept = {first}
-    for index in range(len(exchanges) - 1, -1, -1):
-        if index == first:
-            continue
-        room -= sizes[index]
-        if room < 0:
-            break
-        kept.add(index)
-    messages: list[dict[str, Any]] = [{"role": "system", "content": HEALER_SYSTEM}]
-    if len(kept) < len(exchanges):
-        left_out = len(exchanges) - len(kept)
-        messages.append({"role": "user", "content": f"({left_out} earlier messages are left out here.)"})
-    for index in sorted(kept):
-        messages += exchanges[index]
-    return messages
 
 
 def message_of(reply: dict[str, Any]) -> dict[str, Any]:

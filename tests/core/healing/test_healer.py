@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from healguard_core.healing.agents.healer import TOOL, Malformed, bounded, correction, message_of, submission_of
+from healguard_core.healing.agents.healer import TOOL, Malformed, correction, message_of, submission_of
+from healguard_core.healing.conversation import bounded
 from healguard_core.healing.prompts import HEALER_SYSTEM, tokens
 from healguard_core.testing import Call, Garbage, ScriptedModel, Status, Step, Text, heal
 

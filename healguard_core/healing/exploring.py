@@ -1,0 +1,31 @@
+"""What an agent's look at the repository gives. Imports nothing.
+
+Whoever can run a shell command on a read-only copy of the repository provides a `Shell`; without one every look is
+answered by the reason why there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Explored:
+    """What came of one command. ``exit_code`` is None where it did not run or did not end; ``problem`` says why."""
+
+    output: str = ""  # standard output and error, cut to a bounded length
+    exit_code: int | None = None
+    problem: str = ""
+
+
+Shell = Callable[[str], Explored]
+"""Runs a command of bash for at most so long and so much output as the shell allows."""
+
+NO_SHELL = "there is no read-only shell on this machine; decide by the crash's description and by probes"
+
+
+def no_shell(command: str) -> Explored:
+    """The shell of a machine that has none."""
+    del command
+    return Explored(problem=NO_SHELL)
