@@ -1,4 +1,6 @@
-"""``python -m benchmark_suites {list,verify}``. Imports the suites."""
+"""``python -m benchmark_suites {list,verify,report,compare}``. Imports the suites and the machinery."""
+
+from __future__ import annotations
 
 import argparse
 import sys
@@ -6,56 +8,94 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmark_suites import SUITES
-from benchmark_suites.releases import verify
-from benchmark_suites.releases.environments import Environments, default_root
-from benchmark_suites.releases.instances import load_all
+from benchmark_suites.compare import compare
+from benchmark_suites.releases.environments import default_root
+from benchmark_suites.report import write_report
+from benchmark_suites.suite import Places, WrongRecord, find
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; 0 when everything is as it should be, 1 otherwise."""
+    """Run one command; 0 when everything is as it should be, 1 otherwise, 2 for a wrong command line."""
     given = _parser().parse_args(arguments)
-    if given.command == "list":
-        return _list(given.suite)
-    return _verify(given.instances, Path(given.heal_envs) if given.heal_envs else default_root())
+    try:
+        return int(given.run(given))
+    except ValueError as problem:
+        print(f"{given.command}: {problem}", file=sys.stderr)
+        return 2
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmark_suites", description="Suites of real bugs.")
+    parser = argparse.ArgumentParser(prog="python -m benchmark_suites", description="Measures healing agents.")
     commands = parser.add_subparsers(dest="command", required=True)
     listing = commands.add_parser("list", help="name the suites, or the instances of one")
-    listing.add_argument("--suite", choices=sorted(SUITES), help="list its instances")
-    verifying = commands.add_parser("verify", help="check that buggy releases fail as recorded and fixed ones pass")
-    verifying.add_argument("--suite", choices=sorted(SUITES), default="releases")
-    verifying.add_argument("--instances", metavar="GLOB", default="*",
-                           help="only those whose id matches; several globs are separated by commas")
-    verifying.add_argument("--heal-envs", metavar="DIR", help="where environments are kept")
+    listing.add_argument("--suite", help="list its instances")
+    _add_places(listing)
+    listing.set_defaults(run=_list)
+    verifying = commands.add_parser("verify", help="check that buggy versions fail as recorded and fixed ones pass")
+    verifying.add_argument("--suite", default="releases")
+    _add_places(verifying)
+    verifying.set_defaults(run=_verify)
+    reporting = commands.add_parser("report", help="render the tables and figures of a folder of results")
+    reporting.add_argument("results", type=Path, metavar="DIR", help="what --heal-results was")
+    reporting.add_argument("--suite", help="only this suite (default: each one that has results)")
+    reporting.add_argument("--out", type=Path, metavar="DIR", help="where to write (default: DIR/report)")
+    reporting.set_defaults(run=_report)
+    comparing = commands.add_parser("compare", help="compare two settings on the instances that both have")
+    comparing.add_argument("results", type=Path, metavar="DIR", help="what --heal-results was")
+    comparing.add_argument("first", help="a setting: its file's name, or an agent that has only one setting")
+    comparing.add_argument("second", help="the other one")
+    comparing.add_argument("--suite", help="when the folder holds several")
+    comparing.set_defaults(run=_compare)
     return parser
 
 
-def _list(suite: str | None) -> int:
-    if suite is None:
+def _add_places(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--instances", metavar="GLOB", default="*",
+                         help="only those whose id matches; several globs are separated by commas")
+    command.add_argument("--heal-envs", metavar="DIR", type=Path, help="where environments are kept")
+    command.add_argument("--heal-records", metavar="FILE", type=Path, action="append", default=[],
+                         help="a file of records of a public benchmark (repeatable)")
+
+
+def _places(given: argparse.Namespace) -> Places:
+    return Places(given.heal_envs or default_root(), Path("heal-results") / "references", tuple(given.heal_records))
+
+
+def _list(given: argparse.Namespace) -> int:
+    if given.suite is None:
         for name, about in SUITES.items():
             print(f"{name:<12} {about}")
         return 0
-    for instance in load_all():
-        print(f"{instance.id:<55} Python {instance.python:<6} {instance.difficulty:<7} "
-              f"{instance.error.type} at {instance.error.file}:{instance.error.line}")
+    suite = find(given.suite)
+    for instance in suite.load(given.instances, _places(given)):
+        print(f"{instance.id}: {instance.problem}" if isinstance(instance, WrongRecord) else suite.describe(instance))
     return 0
 
 
-def _verify(pattern: str, root: Path) -> int:
-    environments = Environments(root)
+def _verify(given: argparse.Namespace) -> int:
+    suite, places = find(given.suite), _places(given)
     checked = wrong = 0
-    for instance in load_all(pattern):
-        found = verify.problems(instance, environments)
+    for instance in suite.load(given.instances, places):
+        found = [instance.problem] if isinstance(instance, WrongRecord) else suite.verify(instance, places)
         checked += 1
         wrong += bool(found)
         print(f"{instance.id}: {'as recorded' if not found else 'DIFFERS'}", *found, sep="\n  ", flush=True)
     print(f"{checked - wrong} of {checked} instances are as recorded")
     if not checked:
-        print(f"no instance matches {pattern!r}; `python -m benchmark_suites list --suite=releases` names them",
-              file=sys.stderr)
+        print(f"no instance matches {given.instances!r}; `python -m benchmark_suites list --suite={given.suite}` "
+              f"names them", file=sys.stderr)
     return 0 if checked and not wrong else 1
+
+
+def _report(given: argparse.Namespace) -> int:
+    for path in write_report(given.results, given.out or given.results / "report", given.suite):
+        print(path)
+    return 0
+
+
+def _compare(given: argparse.Namespace) -> int:
+    print(compare(given.results, given.first, given.second, given.suite))
+    return 0
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_suites.results import Results
+from benchmark_suites.setting import Setting
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "conftest_examples" / "runbook"
 BUGS = ("boltons-25.0.0-parsed-exception-cut", "tabulate-0.9.0-empty-maxwidths", "werkzeug-3.0.4-auth-nameless-param")
@@ -36,8 +37,8 @@ def real_bugs(results: Path) -> int:
     """Run the target tests of `BUGS` in the buggy releases with their reviewed heals; how many passed."""
     say(f"Real bugs of released packages, each in an environment of its own: {len(BUGS)}")
     pytest("--pyargs", "benchmark_suites", "--suite=releases", "--instances=" + ",".join(BUGS),
-           f"--heal-results={results}", cwd=results)
-    found = Results(results, "releases", "oracle").read()
+           "--heal-trace=off", f"--heal-results={results}", cwd=results)
+    found = Results(results, "releases", Setting()).read()
     for bug in BUGS:
         for text, times in collections.Counter(map(told, found[bug].crashes if bug in found else ())).items():
             print(f"{bug}: {text}" + (f"\n  ({times} times)" if times > 1 else ""))

@@ -1,4 +1,4 @@
-"""What pytest has to know about the suites before it reads any conftest file. Imports pytest and the list of suites.
+"""What pytest has to know about the suites before it reads any conftest file. Imports pytest and, for a suite, items.
 
 A suite runs every instance in a process of its own, so the options of the plugin are meant for those: in this process
 healing stays off.
@@ -7,31 +7,36 @@ healing stays off.
 from __future__ import annotations
 
 import argparse
-from collections import Counter
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmark_suites import SUITES
 
-PASSED_ON = ("heal_model", "heal_guard", "heal_intercept", "heal_max_calls", "heal_timeout", "heal_protocol",
-             "heal_rules", "heal_second_look", "heal_trial")
+PASSED_ON = ("heal_model", "heal_guard", "heal_intercept", "heal_max_calls", "heal_max_cost", "heal_timeout",
+             "heal_protocol", "heal_rules", "heal_second_look", "heal_trial")
 """Options of the plugin that every instance is run with."""
-OUTCOME = "suite.outcome"
 
 agent_key = pytest.StashKey[str]()
+session_key = pytest.StashKey[Any]()  # the `benchmark_suites.session.Session` of this run
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("heal suites", "benchmark suites of pytest-heal (pytest --pyargs benchmark_suites)")
-    group.addoption("--suite", metavar="NAME", default="", help="run this suite: " + ", ".join(SUITES))
+    group.addoption("--suite", metavar="NAME", default="", help="run this suite: " + ", ".join(SUITES)
+                    + ", or a folder of instances")
     group.addoption("--instances", metavar="GLOB", default="*", help="only the instances whose id "
                     "matches (several globs: separate them by commas)")
     group.addoption("--heal-results", metavar="DIR", default="heal-results", help="where results are kept; instances "
                     "that have one there are not run again (default: heal-results)")
     group.addoption("--heal-envs", metavar="DIR", default="", help="where the environments of instances are kept "
                     "(default: in the user's cache folder)")
+    group.addoption("--heal-records", metavar="FILE", action="append", default=[], help="a file of records of a public "
+                    "benchmark, for the suites that read such (repeatable)")
+    group.addoption("--heal-trace", choices=("on", "off"), default="on", help="count the executed points of the target "
+                    "test and of the fixed version, for trace similarity and observed completion (default: on)")
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -43,12 +48,22 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[agent_key] = _switch_off(config.option)
-    suite = config.option.suite
-    choices = ", ".join(SUITES)
-    if suite and suite not in SUITES:
-        raise pytest.UsageError(f"--suite={suite}: there is no such suite; choose from: {choices}")
-    if not suite and config.option.pyargs and any(argument.startswith("benchmark_suites") for argument in config.args):
-        raise pytest.UsageError(f"say which suite to run: --suite=NAME with one of: {choices}")
+    if config.option.suite:
+        from benchmark_suites.session import Session
+
+        config.stash[session_key] = session = Session(config, config.stash[agent_key])
+        config.pluginmanager.register(session, "heal-suite")
+    elif config.option.pyargs and any(argument.startswith("benchmark_suites") for argument in config.args):
+        raise pytest.UsageError(f"say which suite to run: --suite=NAME with one of: {', '.join(SUITES)}")
+
+
+def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """The package stands for the suite that was asked for; target tests are never collected here."""
+    if path != Path(__file__).parent or session_key not in parent.config.stash:
+        return None
+    from benchmark_suites.items import SuiteCollector
+
+    return SuiteCollector.from_parent(parent, path=path, suite_session=parent.config.stash[session_key])
 
 
 def _switch_off(given: argparse.Namespace) -> str:
@@ -62,33 +77,3 @@ def _switch_off(given: argparse.Namespace) -> str:
         given.suite_agent = getattr(given, "heal", None) or ""
         given.heal = "off"
     return str(given.suite_agent)
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config) -> tuple[str, str, str] | None:
-    """An instance shows how its target test ended; it counts as passed when that test passed."""
-    outcome = _outcome(report) if config.option.suite else ""
-    if not outcome or report.outcome not in ("passed", "failed"):
-        return None
-    return report.outcome, outcome[0].upper(), outcome.upper()
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """How many instances ended in which way, and the share of target tests that passed."""
-    reports = [report for name in ("passed", "failed") for report in terminalreporter.stats.get(name, [])]
-    outcomes = Counter(filter(None, map(_outcome, reports))) if config.option.suite else Counter()
-    if not outcomes:
-        return
-    total = outcomes.total()
-    right = outcomes["correct"] + outcomes["passed"]
-    terminalreporter.section(f"suite {config.option.suite}")
-    for outcome, count in outcomes.most_common():
-        terminalreporter.line(f"{outcome:<10} {count:>5}")
-    terminalreporter.line(f"target test passed: {right} of {total} ({100 * right / total:.1f} %)")
-
-
-def _outcome(report: Any) -> str:
-    """How the target test of an instance ended, "" for reports of anything else and of setup and teardown."""
-    if getattr(report, "when", "") != "call":
-        return ""
-    return str(dict(getattr(report, "user_properties", ())).get(OUTCOME, ""))

@@ -83,6 +83,18 @@ def _was_asked(event: Event) -> bool:
     return isinstance(event, (Probed, Refused, Blocked, Stumbled))
 
 
+def rolled_back(events: Sequence[Event], agent: str) -> List[Event]:
+    """``events`` of an attempt after which ``agent`` had the test run again from its start: for each crash that it let
+    go, that is its heal, whose ``resume`` is ``rollback``.
+    """
+    return [
+        Healed(at=event.at, unit=event.unit, crash=event.crash, resume="rollback", by=agent,
+               explanation="the test was run again from its start", verdict="gated")
+        if isinstance(event, Reraised) and event.by == agent else event
+        for event in events
+    ]
+
+
 # --------------------------------------------------------------------------- reports
 
 

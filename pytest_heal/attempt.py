@@ -20,6 +20,7 @@ class Attempt:
     expected: tuple[type[BaseException], ...] = ()
     armed: list[Left] = dataclasses.field(default_factory=list)
     second_look: bool = False
+    rollbacks: int = 0  # how often the test was run again from its start because its agent asked for that
     earlier: list[Event] = dataclasses.field(default_factory=list)  # of attempts that this one replaces
     events: list[Event] = dataclasses.field(default_factory=list)
     passed: bool = True

@@ -72,7 +72,7 @@ def _refuse_unused(run: Run) -> None:
     settings = run.settings
     if run.healing.made:
         return
-    local = settings.agent in ("runbook", "rules", "human")
+    local = settings.agent in ("runbook", "rules", "human", "reraise", "retry", "rollback", "steamroller")
     for option, asked in (("--heal-model", settings.model if local else ""), ("--heal-max-cost", settings.max_cost)):
         if asked:
             raise pytest.UsageError(f"{option}={asked}: agent {settings.agent!r} uses no model; leave it out")

@@ -9,6 +9,7 @@ from collections.abc import Generator
 
 import pytest
 
+from healguard_core.outcome import rolled_back
 from healguard_core.protocol import Blocked, Event, Healed, Refused, UnitEnded
 from pytest_heal import marks
 from pytest_heal.agents import is_worker
@@ -18,6 +19,7 @@ from pytest_heal.records import crashed
 from pytest_heal.run import Run
 
 LOOK_AGAIN = pytest.StashKey[Attempt]()  # the attempt that a second look replaces
+ROLL_BACK = pytest.StashKey[Attempt]()  # the attempt that a rollback goes back behind
 
 
 class Phases:
@@ -99,6 +101,11 @@ class Phases:
             del item.stash[LOOK_AGAIN]
             return Attempt(replaced.number, plan.enabled, armed=replaced.left, second_look=True,
                            earlier=replaced.earlier + replaced.events)
+        back = item.stash.get(ROLL_BACK, None)
+        if back is not None:
+            del item.stash[ROLL_BACK]
+            return Attempt(back.number, plan.enabled, earlier=back.earlier, rollbacks=back.rollbacks + 1,
+                           events=rolled_back(back.events, self._run.agent_of(plan.agent, str(item.nodeid)).name))
         previous = item.stash.get(ATTEMPT, None)
         number = getattr(item, "execution_count", 1)  # pytest-rerunfailures counts from 1
         if previous is None or number <= 1:
@@ -199,7 +206,7 @@ class Expectations:
 def begin(run: Run, item: pytest.Item, attempt: Attempt) -> None:
     """Tell the engine about ``attempt``."""
     plan = marks.plan_of(item, run.settings)
-    agent = run.agents.get(plan.agent, str(item.nodeid)) if plan.agent else None
+    agent = run.agent_of(plan.agent, str(item.nodeid)) if plan.agent else None
     run.engine.begin(
         str(item.nodeid),
         enabled=attempt.enabled,

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from _pytest.runner import call_and_report, show_test_item
 
-from pytest_heal.attempt import ATTEMPT
+from healguard_core.protocol import Reraised
+from pytest_heal.attempt import ATTEMPT, Attempt
 from pytest_heal.marks import plan_of
-from pytest_heal.phases import LOOK_AGAIN
+from pytest_heal.phases import LOOK_AGAIN, ROLL_BACK
 from pytest_heal.run import Run
 
 _show: Any = show_test_item
@@ -51,7 +52,9 @@ class _Test:
         try:
             self._phases()
             if self._wants_second_look():
-                self._look_again()
+                self._again(LOOK_AGAIN)
+            while self._wants_rollback():
+                self._again(ROLL_BACK)
             if self._stops_at_failures() and any(report.failed for report in self._pending):
                 self._flush()
             session = self._item.session
@@ -109,14 +112,23 @@ class _Test:
             and not self._item.config.option.usepdb  # the debugger has shown this failure already
         )
 
-    def _look_again(self) -> None:
+    def _wants_rollback(self) -> bool:
+        """Whether the agent let an error go in order to have the test run again from its start."""
+        attempt = self._item.stash.get(ATTEMPT, None)
+        if attempt is None or attempt.subtests or not any(report.failed for report in self._pending):
+            return False
+        agent = self._run.agent_of(plan_of(self._item, self._run.settings).agent, str(self._item.nodeid))
+        wanted = getattr(agent, "rollbacks", 0) > attempt.rollbacks
+        return wanted and any(isinstance(event, Reraised) and event.by == agent.name for event in attempt.events)
+
+    def _again(self, why: pytest.StashKey[Attempt]) -> None:
         """Run the test from its own fixtures once more; what the first run reported is dropped."""
         item = self._item
         attempt = item.stash[ATTEMPT]
         self._teardown(item.parent)  # as far as the test's own fixtures, no farther
         self._pending.clear()
         self._reset()
-        item.stash[LOOK_AGAIN] = attempt
+        item.stash[why] = attempt
         self._run.timeouts.restart(item)
         self._phases()
 

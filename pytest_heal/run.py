@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from healguard_core.execution.engine import Engine
@@ -33,6 +35,10 @@ class Run:
         self._outside: list[Event] = []
         self.engine.on_context.append(self._show_context)
         self.engine.on_pause.append(self.timeouts.paused)
+
+    def agent_of(self, named: str, asked_by: str) -> Any:
+        """The agent ``named`` for one test, else the run's own; None for ``runbook``."""
+        return self.agents.get(named, asked_by) if named else self.engine.agent
 
     def policy_problems(self) -> list[str]:
         """Entries of the run's policy that name nothing in what has been imported."""

@@ -1,6 +1,8 @@
 """The instances of suite ``releases`` as they lie on disk. Imports nothing of ours."""
 
 import fnmatch
+import functools
+import hashlib
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -61,6 +63,15 @@ class Instance:
         path = self.folder / "heals.yaml"
         return path if path.is_file() else None
 
+    @functools.cached_property
+    def digest(self) -> str:
+        """A text that changes with anything in the instance's folder that a run depends on."""
+        digest = hashlib.sha256()
+        for path in sorted(self.folder.iterdir()):
+            if path.suffix in (".toml", ".py", ".yaml") and path.is_file():
+                digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+        return digest.hexdigest()[:16]
+
     def requirements(self, role: str) -> tuple[str, ...]:
         """The full pinned set for ``role``: ``buggy`` or ``fixed``."""
         return {"buggy": self.requirements_buggy, "fixed": self.requirements_fixed}[role]
@@ -98,10 +109,22 @@ def load(folder: Path) -> Instance:
 
 
 def load_all(patterns: str = "*", root: Path = ROOT) -> Iterator[Instance]:
-    """The instances that ``patterns`` name, by id."""
+    """The instances that ``patterns`` name, by id. Raises ``ValueError`` at the first wrong record."""
+    for _, found in load_each(patterns, root):
+        if isinstance(found, ValueError):
+            raise found
+        yield found
+
+
+def load_each(patterns: str = "*", root: Path = ROOT) -> Iterator[tuple[Path, "Instance | ValueError"]]:
+    """Folder and instance for each id that ``patterns`` name, by id; an error in place of a wrong record."""
     for folder in sorted(path.parent for path in root.glob("*/instance.toml")):
-        if matches(folder.name, patterns):
-            yield load(folder)
+        if not matches(folder.name, patterns):
+            continue
+        try:
+            yield folder, load(folder)
+        except ValueError as problem:
+            yield folder, problem
 
 
 def matches(id: str, patterns: str) -> bool:

@@ -19,6 +19,12 @@ from healguard_core.execution.engine import Engine
 from healguard_core.execution.instrument.importer import Importer
 from healguard_core.execution.instrument.scope import Scope
 from healguard_core.execution.link import Address, LinkAgent
+from healguard_core.execution.local_agents.baselines import (
+    ReraiseAgent,
+    RetryAgent,
+    RollbackAgent,
+    SteamrollerAgent,
+)
 from healguard_core.execution.local_agents.human import HumanAgent
 from healguard_core.execution.local_agents.rules import RulesAgent
 from healguard_core.protocol import Blocked, Config, Crashed, Event, Healed, Reraised, UnitEnded
@@ -31,6 +37,10 @@ BAD_SETTINGS = 2  # exit code, as for a wrong command line
 LOCAL_AGENTS: Dict[str, Callable[[Dict[str, Any]], Agent]] = {
     "rules": RulesAgent,
     "human": HumanAgent,
+    "reraise": ReraiseAgent,
+    "retry": RetryAgent,
+    "rollback": RollbackAgent,
+    "steamroller": SteamrollerAgent,
 }
 NO_AGENT = ("", "runbook")
 

@@ -1,0 +1,1 @@
+"""What ran while a target test was called: counted in its process, compared with the fixed version afterwards."""
