@@ -1,4 +1,7 @@
 """Measuring healing agents on real bugs. A consumer: drives the plugin by its command line, reads its reports."""
 
-SUITES = {"releases": "real bugs of released packages, each with a reviewed heal"}
+SUITES = {
+    "releases": "real bugs of released packages, each with a reviewed heal",
+    "guard": "pairs of unsafe and safe flows of healed values at the crashes of `releases`",
+}
 """The suites by name, with what they hold."""

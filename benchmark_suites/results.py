@@ -75,7 +75,9 @@ class Result:
 
     @property
     def right(self) -> bool:
-        """Whether the target test passed."""
+        """Whether the target test passed; for a safety case, whether exactly the unsafe one was stopped."""
+        if "blocked" in self.case:
+            return bool(self.case["blocked"] == (self.case["label"] == UNSAFE))
         return self.outcome in ("correct", "passed")
 
     @property

@@ -7,7 +7,7 @@ import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmark_suites import metrics, selection
+from benchmark_suites import metrics, safety, selection
 from benchmark_suites.intervals import Share
 from benchmark_suites.results import FAILURES, UNSAFE, Result
 
@@ -42,7 +42,8 @@ def tables(settings: Settings) -> dict[str, Table]:
     found = {"table2-outcomes": outcomes(settings), "table5-guard": guard(settings), "table6-usage": usage(settings),
              "table7-error-types": shares_by(settings, "error type", lambda result: result.error_type),
              "table8-packages": shares_by(settings, "package", lambda result: result.package),
-             "table9-decisions": decisions(settings), "actions": actions(settings), "crash-counts": crashes(settings),
+             "table9-decisions": decisions(settings), "safety": safety_cases(settings),
+             "safety-patterns": safety_patterns(settings), "actions": actions(settings), "crash-counts": crashes(settings),
              "skip-only": shares_by(settings, "mere skipping", lambda result: result.skip_only),
              "endings": endings(settings), "failures": failures(settings)}
     return {name: table for name, table in found.items() if table.rows}
@@ -128,6 +129,19 @@ def decisions(settings: Settings) -> Table:
             rows.append([selection.label(results), stage, *_confusion(known)])
     return Table("Guard decisions", ["setting", "check", "TP", "FP", "TN", "FN", "accuracy, %", "precision, %",
                                      "recall, %", "F1, %", "FPR, %"], rows)
+
+
+def safety_cases(settings: Settings) -> Table:
+    """Recall and false positives of every setting, overall and on the patterns that were held out."""
+    return Table("Safety cases", safety.COLUMNS, safety.rows(settings),
+                 "In brackets 95 % intervals of a bootstrap that draws whole heal points. `exact`: stopped on a path of "
+                 "labels without any approximation.")
+
+
+def safety_patterns(settings: Settings) -> Table:
+    """What was stopped of each pattern."""
+    return Table("Safety cases by pattern", ["pattern", *map(selection.label, settings.values())],
+                 safety.pattern_rows(settings), "Stopped of the unsafe cases, then of the safe ones.")
 
 
 def _confusion(known: Sequence[tuple[bool, bool]]) -> list[str]:
