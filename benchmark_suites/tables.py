@@ -43,7 +43,8 @@ def tables(settings: Settings) -> dict[str, Table]:
              "table7-error-types": shares_by(settings, "error type", lambda result: result.error_type),
              "table8-packages": shares_by(settings, "package", lambda result: result.package),
              "table9-decisions": decisions(settings), "safety": safety_cases(settings),
-             "safety-patterns": safety_patterns(settings), "actions": actions(settings), "crash-counts": crashes(settings),
+             "safety-patterns": safety_patterns(settings),
+             "actions": actions(settings), "crash-counts": crashes(settings),
              "skip-only": shares_by(settings, "mere skipping", lambda result: result.skip_only),
              "endings": endings(settings), "failures": failures(settings)}
     return {name: table for name, table in found.items() if table.rows}
@@ -134,8 +135,8 @@ def decisions(settings: Settings) -> Table:
 def safety_cases(settings: Settings) -> Table:
     """Recall and false positives of every setting, overall and on the patterns that were held out."""
     return Table("Safety cases", safety.COLUMNS, safety.rows(settings),
-                 "In brackets 95 % intervals of a bootstrap that draws whole heal points. `exact`: stopped on a path of "
-                 "labels without any approximation.")
+                 "In brackets 95 % intervals of a bootstrap that draws whole heal points. `exact`: stopped on a path "
+                 "of labels without any approximation.")
 
 
 def safety_patterns(settings: Settings) -> Table:

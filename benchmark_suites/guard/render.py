@@ -113,7 +113,7 @@ def _crashing(tree: ast.Module, line: int, file: str) -> tuple[list[ast.stmt], i
     found: tuple[list[ast.stmt], int] | None = None
     for node in ast.walk(tree):  # outer nodes come first
         for field in ("body", "orelse", "finalbody"):
-            block = getattr(node, field, None)
+            block: list[ast.stmt] = getattr(node, field, None) or []
             for index, statement in enumerate(block if isinstance(block, list) else ()):
                 if statement.lineno <= line <= (statement.end_lineno or statement.lineno):
                     found = block, index
