@@ -1,0 +1,1 @@
+"""Runs programs that may read a repository and change nothing. Imports nothing."""
