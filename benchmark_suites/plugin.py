@@ -15,8 +15,8 @@ import pytest
 
 from benchmark_suites import SUITES
 
-PASSED_ON = ("heal_model", "heal_guard", "heal_intercept", "heal_max_calls", "heal_max_cost", "heal_timeout",
-             "heal_protocol", "heal_rules", "heal_second_look", "heal_trial")
+PASSED_ON = ("heal_model", "heal_guard", "heal_guard_mode", "heal_guard_budget", "heal_intercept", "heal_max_calls",
+             "heal_max_cost", "heal_timeout", "heal_protocol", "heal_rules", "heal_second_look", "heal_trial")
 """Options of the plugin that every instance is run with."""
 
 agent_key = pytest.StashKey[str]()

@@ -85,6 +85,10 @@ def _run_parser(parser: argparse.ArgumentParser) -> None:
     parser.usage = "healguard run [options] (-m MODULE | SCRIPT) [ARGS ...]"
     add = parser.add_argument
     add("--policy", metavar="FILE", help="HealGuard policy (sinks.yaml)")
+    add("--guard-mode", choices=("track", "literal", "off"), default="track", help="how the policy holds after a heal: "
+        "follow the values that it wrote (track), stop whatever is no literal (literal), or not at all (off)")
+    add("--guard-budget", type=float, default=10.0, metavar="SECONDS", help="processor time that following values may "
+        "cost per heal; after that as in mode literal (10)")
     add("--runbook", metavar="FILE", action="append", default=[],
         help="reviewed heals, used before the agent (repeatable)")
     add("--source", metavar="PKG", action="append", default=[], help="package or path to heal (repeatable); "
@@ -160,6 +164,8 @@ def _config(words: argparse.Namespace) -> Config:
         intercept=words.intercept,
         protocol=words.protocol,
         policy=policy,
+        guard_mode=words.guard_mode,
+        guard_budget=words.guard_budget,
         max_calls=words.max_calls,
         timeout=words.timeout,
         cache_dir=str(_cache_dir()),

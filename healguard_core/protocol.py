@@ -35,6 +35,8 @@ class Config:
     undecided: str = "leave"  # or "pause": what to do where nobody can tell whether it is handled
     gate: bool = True
     policy: Optional[Dict[str, Any]] = None  # validated: protect, include, allow; see settings.policy
+    guard_mode: str = "track"  # or "literal" or "off": how what a heal wrote is followed after it, under a policy
+    guard_budget: float = 10.0  # seconds of processor time that following may cost per heal; then as in "literal"
     redact: bool = True
     trial: str = "auto"  # or "off": rehearse probes and heals in a forked child where that is safe
     max_calls: int = 100  # verbs (probes, submissions) per crash
@@ -205,6 +207,17 @@ class Probed(Event):
 
 
 @dataclasses.dataclass
+class Explored(Event):
+    """An agent looked at the repository; what it saw is not kept. ``problem``: why the command gave nothing or ended."""
+
+    crash: int = 0
+    command: str = ""
+    exit_code: Optional[int] = None
+    problem: str = ""
+    ms: float = 0.0
+
+
+@dataclasses.dataclass
 class Refused(Event):
     """The gate refused code before any of it ran."""
 
@@ -314,7 +327,7 @@ class Stopped(Event):
 EVENTS: Dict[str, Type[Event]] = {
     cls.__name__: cls
     for cls in (
-        Started, Noticed, Crashed, Left, Probed, Refused, Blocked, Stumbled, Healed, Reraised, Used,
+        Started, Noticed, Crashed, Left, Probed, Explored, Refused, Blocked, Stumbled, Healed, Reraised, Used,
         UnitEnded, Stopped,
     )
 }

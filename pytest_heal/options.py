@@ -40,6 +40,10 @@ OPTIONS = (
     _text("heal_model", "NAME", "model for LLM agents: an alias (gpt, deepseek, glm, or of heal_models), or "
           "PROVIDER/NAME"),
     _text("heal_guard", "FILE", "HealGuard policy; `off` runs without the HealCore gate, and every report says so"),
+    _text("heal_guard_mode", "track|literal|off", "how the policy holds after a heal: follow the values that it wrote, "
+          "stop whatever is no literal, or not at all", "track", ("track", "literal", "off")),
+    Option("heal_guard_budget", "number", "SECONDS", "processor time that following values may cost per heal; after "
+           "that as in mode literal", 10.0),
     Option("heal_source", "list", "PATH_OR_PACKAGE", "what counts as repository code (repeatable; default: the "
            "packages under the rootdir)", ()),
     Option("heal_runbook", "list", "FILE", "reviewed heals, used before the agent is asked (repeatable)", ()),

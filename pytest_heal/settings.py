@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,8 @@ def resolve(config: pytest.Config, given: argparse.Namespace) -> Settings:
             protocol=value("heal_protocol"),
             gate=guarded,
             policy=None if policy is None else policy_of(config, policy, "--heal-guard", complete=False),
+            guard_mode=value("heal_guard_mode"),
+            guard_budget=_seconds(value("heal_guard_budget"), "--heal-guard-budget"),
             redact=value("heal_redact"),
             trial=value("heal_trial"),
             max_calls=_positive(value("heal_max_calls"), "--heal-max-calls"),
@@ -124,6 +127,12 @@ def policy_of(config: pytest.Config, path: Path, asked_by: str, *, complete: boo
 def _positive(number: int, name: str) -> int:
     if number < 1:
         raise pytest.UsageError(f"{name}={number}: this must be at least 1")
+    return number
+
+
+def _seconds(number: float, name: str) -> float:
+    if not 0 <= number < math.inf:
+        raise pytest.UsageError(f"{name}={number}: give seconds, 0 or more")
     return number
 
 
