@@ -47,6 +47,22 @@ STOP_RULES: Dict[str, StopRule] = {
         "a heal reaches for the guard, the test runner or the interpreter's own modules",
         "leave them alone; work on the program's values",
     ),
+    "HG307": StopRule(
+        "what a heal wrote decides about a protected operation",
+        "heal in another way, so that the operation gets the program's own values, or let the error go",
+    ),
+    "HG308": StopRule(
+        "a security check tests a value that a heal wrote",
+        "leave what the check reads as it is",
+    ),
+    "HG309": StopRule(
+        "after a heal, a protected operation whose input is no literal",
+        "this rule blocks whatever is not written out at the call; follow values instead: heal_guard_mode = track",
+    ),
+    "HG310": StopRule(
+        "a program switches off what follows healed values",
+        "leave tracing alone while a healed test runs",
+    ),
 }
 """The dynamic check's rules; docs/guard.md has an entry for each."""
 

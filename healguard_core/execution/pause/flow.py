@@ -55,7 +55,7 @@ def line_starts(code: CodeType) -> Iterator[Tuple[int, int]]:
             yield start, line
 
 
-def _successors(flow: Flow, offset: int) -> Iterator[Tuple[int, bool]]:
+def successors(flow: Flow, offset: int) -> Iterator[Tuple[int, bool]]:
     """Offsets that may come next without an exception, and whether by a jump."""
     instruction = flow.instructions[offset]
     if instruction.opcode in _JUMPS:
@@ -93,7 +93,7 @@ def reads_unchecked(code: CodeType, name: str, offset: int) -> bool:
         if effect == "read":
             return True
         if not effect:
-            todo.extend(there for there, _ in _successors(flow, here))
+            todo.extend(there for there, _ in successors(flow, here))
     return False
 
 
@@ -123,7 +123,7 @@ def stacks(flow: Flow) -> Dict[int, Stack]:
     while todo:
         here = todo.pop()
         stack = found[here]
-        for there, jumped in _successors(flow, here):
+        for there, jumped in successors(flow, here):
             if there not in found:
                 found[there] = _after(flow.instructions[here], stack, jumped)
                 todo.append(there)

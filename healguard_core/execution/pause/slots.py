@@ -126,3 +126,8 @@ def own_name_of_comprehension(code: CodeType) -> FrozenSet[str]:
         for instruction in dis.get_instructions(code)
         if instruction.opname == "LOAD_FAST_AND_CLEAR"
     )
+
+
+def address(frame: FrameType) -> int:
+    """Where the slots of ``frame`` begin in memory; its value stack follows them. Only when `available`."""
+    return _slot(frame, 0)

@@ -57,12 +57,19 @@ class _Entry:
 
 
 class Heap:
-    """The marks of all locations."""
+    """The marks of all locations.
+
+    ``names``: attributes and string keys that were ever marked since the heap was empty; ``wide``: whether anything
+    was marked that is reached without such a name.
+    """
 
     def __init__(self) -> None:
         self._entries: Dict[int, _Entry] = {}
         self._notes: Dict[int, Any] = {}
         self._links: Dict[int, Tuple[Any, Any]] = {}
+        self.names: Set[str] = set()
+        self.wide = False
+        self.whole = False
 
     def __bool__(self) -> bool:
         return bool(self._entries)
@@ -97,6 +104,15 @@ class Heap:
         if entry is None:
             entry = self._entries[id(owner)] = _Entry(owner, self._forgetter(id(owner)))
         entry.slots[slot] = mark
+        if slot[0] in ("attribute", "item") and type(slot[1]) is str:
+            self.names.add(slot[1])
+        if slot[0] != "attribute":
+            self.wide = True
+            self.whole = self.whole or slot is WHOLE or slot is ELEMENTS
+
+    def holds_name(self, name: str) -> bool:
+        """Whether an attribute ``name`` of anything may be marked, as far as it is known by name."""
+        return name in self.names
 
     def add(self, owner: Any, slot: Slot, mark: Optional[Mark]) -> None:
         """Join ``mark`` to what ``slot`` carries, for stores that keep what was there (an element of a set)."""

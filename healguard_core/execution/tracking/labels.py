@@ -4,7 +4,7 @@ A clean value has no mark (None). Marks never change; joining and stepping make 
 """
 
 from types import CodeType
-from typing import Iterator, List, Optional, Tuple
+from typing import Any, Iterator, List, Optional, Tuple
 
 Place = Tuple[CodeType, int]
 """Where a value passed by: a code object and a line."""
@@ -27,16 +27,20 @@ class _Step:
 class Mark:
     """``heals``: a bit mask, bit k for heal number k. ``sure``: those among them whose way here was followed exactly.
 
-    ``budget``: the time for following values was used up on the way.
+    ``budget``: the time for following values was used up on the way. ``condition``: the declared condition that the
+    value was read from, None for most.
     """
 
-    __slots__ = ("budget", "heals", "steps", "sure")
+    __slots__ = ("budget", "condition", "heals", "steps", "sure")
 
-    def __init__(self, heals: int, sure: int, steps: Optional[_Step] = None, budget: bool = False) -> None:
+    def __init__(
+        self, heals: int, sure: int, steps: Optional[_Step] = None, budget: bool = False, condition: Any = None
+    ) -> None:
         self.heals = heals
         self.sure = sure
         self.steps = steps
         self.budget = budget
+        self.condition = condition
 
     @property
     def exact(self) -> bool:
@@ -49,7 +53,7 @@ class Mark:
 
     def coarse(self) -> "Mark":
         """The same mark, resting on an approximation."""
-        return self if not self.sure else Mark(self.heals, 0, self.steps, self.budget)
+        return self if not self.sure else Mark(self.heals, 0, self.steps, self.budget, self.condition)
 
     def stepped(self, place: Place) -> "Mark":
         """The mark after its value passed ``place``."""
@@ -62,7 +66,11 @@ class Mark:
             step = step.before
         if self.steps is not None and self.steps.count >= MOST_STEPS:
             return self
-        return Mark(self.heals, self.sure, _Step(place, self.steps), self.budget)
+        return Mark(self.heals, self.sure, _Step(place, self.steps), self.budget, self.condition)
+
+    def read_from(self, condition: Any) -> "Mark":
+        """The mark of a value that was read from a declared ``condition``."""
+        return Mark(self.heals, self.sure, self.steps, self.budget, condition)
 
     def places(self) -> List[Place]:
         """The places that the value passed, from the heal on."""
@@ -91,10 +99,11 @@ def join(*marks: Optional[Mark]) -> Optional[Mark]:
 
 def _joined(one: Mark, other: Mark) -> Mark:
     heals, sure, budget = one.heals | other.heals, one.sure | other.sure, one.budget or other.budget
+    condition = one.condition or other.condition
     for mark in (one, other):
-        if (mark.heals, mark.sure, mark.budget) == (heals, sure, budget):
+        if mark.heals == heals and mark.sure == sure and mark.budget == budget and mark.condition is condition:
             return mark
-    return Mark(heals, sure, one.steps or other.steps, budget)
+    return Mark(heals, sure, one.steps or other.steps, budget, condition)
 
 
 def coarse(mark: Optional[Mark]) -> Optional[Mark]:

@@ -1,0 +1,202 @@
+"""Protected operations and conditions as the tracker meets them. May import guard, heap and labels.
+
+What is stopped is put on record first; then the veto is raised in the program in place of the operation.
+"""
+
+import ast
+from types import BuiltinFunctionType, FunctionType, MethodDescriptorType, WrapperDescriptorType
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+from healguard_core.execution.guard.callables import is_class
+from healguard_core.execution.guard.policy import Condition, Operation, Policy
+from healguard_core.execution.guard.veto import Stop, Veto, shown
+from healguard_core.execution.tracking.heap import Heap
+from healguard_core.execution.tracking.labels import Mark, Place, join
+
+_STABLE = (FunctionType, BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType, type)
+_MOST_KNOWN = 20000
+_mro = type.__dict__["__mro__"].__get__
+
+
+class Token:
+    """An argument on its way through `Operation.key_of`: its value and the mark of its reference."""
+
+    __slots__ = ("mark", "value")
+
+    def __init__(self, value: Any, mark: Optional[Mark]) -> None:
+        self.value = value
+        self.mark = mark
+
+
+class Sinks:
+    """Decides about calls and reads. ``found`` is told of each stop with the mark that led to it."""
+
+    def __init__(self, policy: Policy, heap: Heap, found: Callable[[Stop, Mark], None]) -> None:
+        self._policy = policy
+        self._heap = heap
+        self._found = found
+        self._known: Dict[int, Tuple[Any, Optional[Operation]]] = {}
+        self._conditions: Dict[str, List[Condition]] = {}
+        self._allow: Dict[str, List[Any]] = {}
+        self.look()
+
+    def look(self) -> None:
+        """The policy may have found more."""
+        self._known.clear()
+        self._conditions = {}
+        for condition in self._policy.conditions:
+            self._conditions.setdefault(condition.name, []).append(condition)
+        self._allow = {}
+        for allow in self._policy.allow:
+            self._allow.setdefault(allow.id, []).append(allow)
+
+    # ----------------------------------------------------------------- calls
+
+    def operation(self, callee: Any) -> Optional[Operation]:
+        """The protected operation that calling ``callee`` is."""
+        known = self._known.get(id(callee))
+        if known is not None and known[0] is callee:
+            return known[1]
+        found = self._policy.match(callee)
+        if isinstance(callee, _STABLE) and (type(callee) is not FunctionType or not callee.__dict__):
+            if len(self._known) > _MOST_KNOWN:
+                self._known.clear()
+            self._known[id(callee)] = (callee, found)
+        return found
+
+    def check(self, s: Any, original: Any, callee: Any, callee_mark: Optional[Mark], arguments: Any) -> None:
+        """A call is about to happen; raises the veto when healed data decides about a protected one."""
+        operation = self.operation(original) or (None if original is callee else self.operation(callee))
+        if operation is None:
+            self._handed_on(s, callee, arguments)
+            return
+        args = tuple([Token(v, m) for v, m in zip(arguments.args, arguments.marks)])
+        named = {n: Token(v, arguments.named_marks.get(n)) for n, v in arguments.named.items()}
+        receiver = getattr(original, "__self__", None) if type(original) is BuiltinFunctionType else None
+        if receiver is not None and not isinstance(receiver, type(ast)) and operation.owner is not None:
+            args = (Token(receiver, callee_mark),) + args
+        if operation.entry.writes_only and not _writes(args, named):
+            return
+        key = operation.key_of(args, named)  # type: ignore[arg-type]
+        marks = {name: self._mark_of(token) for name, token in key.items()}
+        mark = join(*marks.values())
+        if mark is not None:
+            values = {name: _value_of(token) for name, token in key.items()}
+            self._violation(s, operation, mark, {n: v for n, v in values.items() if marks[n] is not None}, args, named)
+
+    def _mark_of(self, token: Any) -> Optional[Mark]:
+        if type(token) is Token:
+            return join(token.mark, self._heap.reach(token.value))
+        if type(token) in (tuple, list):
+            return join(*[self._mark_of(one) for one in token])
+        if type(token) is dict:
+            return join(*[self._mark_of(one) for one in token.values()])
+        return None
+
+    def _violation(
+        self, s: Any, operation: Operation, mark: Mark, values: Dict[str, Any], args: Any, named: Dict[str, Any]
+    ) -> None:
+        text = ", ".join("{}={}".format(name, shown(value)) for name, value in values.items())
+        stop = Stop("HG307", operation.entry.target, operation.entry.id, text, exact=mark.exact)
+        self.stop(s, stop, mark)
+
+    def stop(self, s: Any, stop: Stop, mark: Mark) -> None:
+        """Put ``stop`` on record and raise its veto in the program."""
+        place = s.place()
+        stop.where = spelled(place)
+        path = [spelled(one) for one in mark.places()]
+        stop.path = path if path and path[-1] == stop.where else path + [stop.where]
+        self._found(stop, mark)
+        raise Veto(stop.message)
+
+    def _handed_on(self, s: Any, callee: Any, arguments: Any) -> None:
+        """C code that calls what it is given: a protected callable with healed data in the same hands."""
+        if callee not in CALLING:
+            return
+        for value, _ in arguments.pairs():
+            if type(value) in _ATOMS or not callable(value):
+                continue
+            operation = self.operation(value)
+            if operation is None:
+                continue
+            mark = join(*[join(m, self._heap.reach(v)) for v, m in arguments.pairs()])
+            if mark is not None:
+                stop = Stop("HG307", operation.entry.target, operation.entry.id,
+                            "through {}".format(getattr(callee, "__name__", "?")), exact=mark.exact)
+                self.stop(s, stop, mark)
+
+    # ----------------------------------------------------------------- conditions
+
+    def read(self, owner: Any, name: str, mark: Optional[Mark]) -> Optional[Mark]:
+        """``mark`` of what was read from ``name`` of ``owner``, with the condition that this is."""
+        if mark is None or not self._conditions:
+            return mark
+        for condition in self._conditions.get(name, ()):
+            if _belongs(condition, owner):
+                return mark.read_from(condition)
+        return mark
+
+    def tested(self, s: Any, mark: Mark) -> None:
+        """A test is about to consume a healed value that was read from a declared condition."""
+        condition = mark.condition
+        stop = Stop("HG308", condition.entry.target, condition.entry.id, "tested", exact=mark.exact)
+        self.stop(s, stop, mark)
+
+
+_ATOMS = frozenset((str, int, float, bool, bytes, complex, type(None)))
+
+
+def _calling() -> Any:
+    import _thread
+    import functools
+    import itertools
+
+    return [map, filter, sorted, min, max, functools.reduce, itertools.starmap, itertools.filterfalse,
+            itertools.takewhile, itertools.dropwhile, itertools.groupby, itertools.accumulate,
+            _thread.start_new_thread, list.sort]
+
+
+class _Calling:
+    """C callables that call what they are given."""
+
+    def __init__(self) -> None:
+        self._ids = {id(one): one for one in _calling()}
+
+    def __contains__(self, callee: object) -> bool:
+        return id(callee) in self._ids
+
+
+CALLING = _Calling()
+
+
+def _belongs(condition: Condition, owner: Any) -> bool:
+    holder = condition.owner
+    if is_class(holder):
+        return holder in _mro(owner if is_class(owner) else type(owner))
+    return owner is holder or owner is vars(holder)
+
+
+def _value_of(token: Any) -> Any:
+    if type(token) is Token:
+        return token.value
+    if type(token) in (tuple, list):
+        return [_value_of(one) for one in token]
+    if type(token) is dict:
+        return {name: _value_of(one) for name, one in token.items()}
+    return token
+
+
+def _writes(args: Tuple[Token, ...], named: Dict[str, Token]) -> bool:
+    """Whether an ``open`` is for writing."""
+    token = named.get("mode") or named.get("flags") or (args[1] if len(args) > 1 else None)
+    mode = None if token is None else token.value
+    if isinstance(mode, int):
+        import os
+
+        return bool(mode & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND))
+    return isinstance(mode, str) and bool(set(mode) & set("wax+"))
+
+
+def spelled(place: Place) -> str:
+    """``file:line`` of a place."""
+    return "{}:{}".format(place[0].co_filename, place[1])

@@ -1,0 +1,352 @@
+"""Follows frames by `sys.settrace`: hands marks from callers to callees and back. May import the parts of tracking.
+
+Whatever traced before goes on: its events are passed on, and it is put back when following ends. A veto is raised in
+the trace function, which makes the interpreter switch tracing off; the last reference to an object of ours goes with
+it, and its finaliser switches tracing on again before the program takes its next step.
+"""
+
+import sys
+import threading
+import weakref
+from types import AsyncGeneratorType, CodeType, CoroutineType, FrameType, GeneratorType
+from typing import Any, Dict, List, Optional
+
+from healguard_core.execution.guard.extent import is_ours
+from healguard_core.execution.guard.veto import Veto
+from healguard_core.execution.tracking import calls
+from healguard_core.execution.tracking.heap import Heap, item
+from healguard_core.execution.tracking.labels import Mark, join
+from healguard_core.execution.tracking.operations import step_of
+from healguard_core.execution.tracking.program import Program
+from healguard_core.execution.tracking.shadow import Flight, Shadow, new_shadow
+from healguard_core.execution.tracking.sinks import Sinks
+
+_gettrace, _settrace, _getframe = sys.gettrace, sys.settrace, sys._getframe
+_ident = threading.get_ident
+_GENERATOR_KINDS = 0x20 | 0x80 | 0x200
+
+
+class Thread:
+    """What is known about one thread: the heal that runs in it, and the innermost frame that is followed."""
+
+    __slots__ = ("ambient", "current", "frame", "healing", "leaving", "previous", "traced")
+
+    def __init__(self) -> None:
+        self.ambient: Optional[Mark] = None
+        self.current: Optional[Shadow] = None
+        self.frame: Optional[FrameType] = None
+        self.healing: Any = None  # the `Healing` that runs here
+        self.leaving: Optional[Mark] = None
+        self.previous: Any = None  # the trace function that was there before
+        self.traced = False
+
+
+class _Rearm:
+    """Stands as a frame's trace function for the moment of a veto; when it goes, following begins again."""
+
+    __slots__ = ("_again",)
+
+    def __init__(self, again: Any) -> None:
+        self._again = again
+
+    def __call__(self, _frame: FrameType, _event: str, _arg: Any) -> "_Rearm":
+        return self
+
+    def __del__(self) -> None:
+        self._again()
+
+
+class Machine:
+    """Everything that is followed in one process."""
+
+    def __init__(self, heap: Heap, sinks: Sinks, spared: Any) -> None:
+        self.heap = heap
+        self.sinks = sinks
+        self._spared = spared  # whether a code object is never followed
+        self._threads: Dict[int, Thread] = {}
+        self._shadows: Dict[int, Shadow] = {}
+        self._steps: Dict[int, Any] = {}
+        self._spare_known: Dict[int, Any] = {}
+        self.on = False
+
+    # ----------------------------------------------------------------- what operations ask
+
+    def steps_of(self, program: Program) -> List[Any]:
+        """The instructions of ``program`` as functions with their arguments, by index."""
+        known = self._steps.get(id(program))
+        if known is None:
+            steps = [(step_of(name), argument) for name, argument in zip(program.names, program.args)]
+            known = self._steps[id(program)] = (program, steps)
+        found: List[Any] = known[1]
+        return found
+
+    def namespace(self, s: Shadow) -> Any:
+        """The mapping of names of a frame at module level or in a class body; None for others."""
+        frame = s.thread.frame
+        if frame is None or id(frame) != s.frame_id or s.code.co_flags & 1:
+            return None
+        return frame.f_locals
+
+    def adopt_generator(self, thread: Thread, made: Any, frame: FrameType, filling: Any) -> None:
+        """A generator was made: its frame gets the marks of its parameters now, for when it runs."""
+        shadow = new_shadow(self, thread, frame)
+        calls.fill(shadow, filling)
+        self._keep(shadow, made)
+
+    def _keep(self, shadow: Shadow, made: Any) -> None:
+        self._shadows[shadow.frame_id] = shadow
+        shadows, number = self._shadows, shadow.frame_id
+
+        def forget(_reference: Any) -> None:
+            if shadows.get(number) is shadow:
+                del shadows[number]
+
+        if made is not None:
+            shadow.made = weakref.ref(made, forget)
+
+    # ----------------------------------------------------------------- threads
+
+    def thread(self) -> Thread:
+        """What is known about this thread."""
+        ident = _ident()
+        found = self._threads.get(ident)
+        if found is None:
+            found = self._threads[ident] = Thread()
+        return found
+
+    def start(self) -> None:
+        """Begin to follow in this thread and in threads that start from now on."""
+        self.on = True
+        threading.settrace(self.called)
+        self.trace_here(self.thread())
+
+    def trace_here(self, thread: Thread) -> None:
+        """Trace this thread."""
+        current = _gettrace()
+        if not thread.traced:
+            thread.previous = current if current != self.called else None
+            thread.traced = True
+        if current != self.called:
+            _getframe(0).f_trace_opcodes = True
+            _settrace(self.called)
+
+    def stop(self) -> None:
+        """Follow no more; put back what traced before."""
+        self.on = False
+        threading.settrace(None)  # type: ignore[arg-type]
+        thread = self.thread()
+        if thread.traced:
+            thread.traced = False
+            if _gettrace() == self.called:
+                _settrace(thread.previous)
+        self._threads.clear()
+        self._shadows.clear()
+
+    # ----------------------------------------------------------------- frames
+
+    def is_spared(self, code: CodeType) -> bool:
+        """Whether frames of ``code`` are never followed: ours and the test runner's."""
+        known = self._spare_known.get(id(code))
+        if known is None or known[0] is not code:
+            known = self._spare_known[id(code)] = (code, is_ours(code) or self._spared(code))
+        return bool(known[1])
+
+    def arm(self, frame: FrameType) -> Optional[Shadow]:
+        """Follow a frame that runs already, from where it stands. None for one that is never followed."""
+        if self.is_spared(frame.f_code):
+            return None
+        shadow = self._shadows.get(id(frame))
+        if shadow is None or shadow.code is not frame.f_code:
+            shadow = new_shadow(self, self.thread(), frame)
+            shadow.arm_midway(frame)
+            self._shadows[id(frame)] = shadow
+        self._attach(frame, shadow)
+        return shadow
+
+    def shadow_of(self, frame: FrameType) -> Optional[Shadow]:
+        """The shadow of a frame that is followed."""
+        found = self._shadows.get(id(frame))
+        return found if found is not None and found.code is frame.f_code else None
+
+    def _attach(self, frame: FrameType, shadow: Shadow) -> None:
+        local = frame.f_trace
+        if not isinstance(local, _Local):
+            shadow.chained = local
+            frame.f_trace = _Local(self, shadow)
+        frame.f_trace_opcodes = True
+
+    # ----------------------------------------------------------------- events
+
+    def called(self, frame: FrameType, event: str, arg: Any) -> Any:
+        """The global trace function."""
+        thread = self.thread()
+        if not self.on:
+            return None
+        chained = None
+        if thread.previous is not None:
+            chained = thread.previous(frame, event, arg)
+            if _gettrace() != self.called:
+                _settrace(self.called)
+        code = frame.f_code
+        if self.is_spared(code):
+            return chained
+        shadow = self._entered(thread, frame, code)
+        shadow.chained = chained
+        frame.f_trace_lines = chained is not None
+        frame.f_trace_opcodes = True
+        local = _Local(self, shadow)
+        frame.f_trace = local
+        return local
+
+    def _entered(self, thread: Thread, frame: FrameType, code: CodeType) -> Shadow:
+        parent = thread.current
+        back = frame.f_back
+        flight = parent.flight if parent is not None else None
+        shadow = self._shadows.get(id(frame))
+        if shadow is not None and shadow.code is code:  # a generator goes on
+            shadow.thread = thread
+            shadow.back = 0 if back is None else id(back)
+            self._resumed(shadow, parent, flight, frame)
+        else:
+            shadow = new_shadow(self, thread, frame)
+            self._keep(shadow, _generator_of(flight, frame) if code.co_flags & _GENERATOR_KINDS else None)
+            if thread.healing is not None and thread.healing.runs(code):
+                thread.healing.entered(shadow)
+            elif flight is not None:
+                filling = flight.codes.get(id(code))
+                if filling is not None and parent is not None and shadow.back == parent.frame_id:
+                    calls.fill(shadow, filling)
+                else:
+                    calls.fill_from_flight(shadow, flight)
+        return shadow
+
+    def _resumed(self, shadow: Shadow, parent: Optional[Shadow], flight: Optional[Flight], frame: FrameType) -> None:
+        """Give a generator the mark of what is sent into it."""
+        depth = shadow.program.depths[max(frame.f_lasti, 0) >> 1]
+        calls.fit(shadow.stack, max(depth, 0))
+        if not shadow.stack:
+            return
+        sent: Optional[Mark] = None
+        if parent is not None and parent.sent is not None and shadow.back == parent.frame_id:
+            sent = parent.sent
+        elif flight is not None and flight.call is not None and flight.call[1].args:
+            call = flight.call[1]
+            name = getattr(call.callee, "__name__", "")
+            if name in ("send", "asend", "throw", "athrow"):
+                sent = join(*call.marks)
+        shadow.stack[-1] = sent
+
+    def left(self, shadow: Shadow, frame: FrameType, value: Any, failed: bool) -> None:
+        """A followed frame returns or yields ``value``, or an error leaves it."""
+        thread = shadow.thread
+        mark, shadow.leaving = shadow.leaving, None
+        if thread.healing is not None and thread.healing.runs(shadow.code):
+            thread.healing.left(shadow)
+        if not failed and shadow.program.names[shadow.at] == "YIELD_VALUE":
+            if shadow.made is None:
+                shadow.made = frame  # so that nobody else gets its identity; until the end
+        elif self._shadows.get(id(frame)) is shadow:
+            del self._shadows[id(frame)]
+        back = frame.f_back
+        parent = self.shadow_of(back) if back is not None else None
+        if not shadow.code.co_flags & 1 and shadow.code.co_name != "<module>":
+            self._class_body(shadow, frame, back)
+        if parent is not None:
+            thread.current = parent
+            if not failed:
+                parent.returned.append((value, mark))
+            return
+        thread.current = self._nearest(back)
+        if failed or mark is None:
+            return
+        if back is not None and not self.is_spared(back.f_code):
+            armed = self.arm(back)
+            if armed is not None:
+                armed.returned.append((value, mark))
+                thread.current = armed
+        elif thread.current is not None:
+            thread.current.returned.append((value, mark))
+
+    def _nearest(self, frame: Optional[FrameType]) -> Optional[Shadow]:
+        while frame is not None:
+            found = self.shadow_of(frame)
+            if found is not None:
+                return found
+            frame = frame.f_back
+        return None
+
+    def _class_body(self, shadow: Shadow, frame: FrameType, back: Optional[FrameType]) -> None:
+        """The names of a class body become the class's attributes."""
+        marks = self.heap.slots(frame.f_locals) if self.heap else {}
+        parent = self.shadow_of(back) if back is not None else None
+        if marks and parent is not None and parent.flight is not None:
+            pending = parent.pending
+
+            def settle(s: Shadow, depth: int) -> None:
+                if pending is not None:
+                    pending(s, depth)
+                made = s.places.at(s.base + depth - 1)
+                for slot, mark in marks.items():
+                    if slot[0] == "item":
+                        s.machine.heap.put(made, ("attribute", slot[1]), mark)
+
+            parent.pending = settle
+
+
+def _generator_of(flight: Optional[Flight], frame: FrameType) -> Any:
+    """The generator or coroutine in ``flight`` whose frame this is."""
+    if flight is not None:
+        for value, _ in flight.pairs[:4]:
+            for kind, name in _FRAMES:
+                if type(value) is kind and getattr(value, name) is frame:
+                    return value
+    return None
+
+
+_FRAMES = ((GeneratorType, "gi_frame"), (CoroutineType, "cr_frame"), (AsyncGeneratorType, "ag_frame"))
+
+
+class _Local:
+    """The local trace function of one frame."""
+
+    __slots__ = ("_machine", "_shadow")
+
+    def __init__(self, machine: Machine, shadow: Shadow) -> None:
+        self._machine = machine
+        self._shadow = shadow
+
+    def __call__(self, frame: FrameType, event: str, arg: Any) -> Any:
+        shadow = self._shadow
+        if event == "opcode":
+            thread = shadow.thread
+            thread.current = shadow
+            thread.frame = frame
+            try:
+                shadow.opcode(frame)
+            except Veto:
+                rearm(self._machine, frame, self)
+                raise
+            return self
+        chained = shadow.chained
+        if chained is not None:
+            shadow.chained = chained(frame, event, arg)
+        if event == "exception":
+            shadow.failed()
+        elif event == "return":
+            name = shadow.program.names[shadow.at]
+            failed = not name.startswith(("RETURN", "YIELD"))
+            shadow.thread.frame = None
+            self._machine.left(shadow, frame, arg, failed)
+        return self
+
+
+def rearm(machine: Machine, frame: FrameType, local: _Local) -> None:
+    """A veto is about to be raised at ``frame``: see to it that following goes on."""
+
+    def again() -> None:
+        _getframe(0).f_trace_opcodes = True
+        frame.f_trace = local
+        frame.f_trace_opcodes = True
+        _settrace(machine.called)
+
+    frame.f_trace = _Rearm(again)

@@ -1,0 +1,162 @@
+"""Follows what heals wrote for as long as a test runs. May import everything else in tracking.
+
+`Tracker` belongs to a test. Nothing is installed before the first heal, and `finish` puts everything back.
+"""
+
+import sys
+from types import CodeType, FrameType
+from typing import Any, Callable, Dict, Iterable, List, Optional
+
+from healguard_core.execution.guard.policy import Policy
+from healguard_core.execution.guard.veto import Stop
+from healguard_core.execution.tracking import calls
+from healguard_core.execution.tracking.frames import readable
+from healguard_core.execution.tracking.heap import Heap, item
+from healguard_core.execution.tracking.labels import Mark, join, of_heal
+from healguard_core.execution.tracking.operations import RAISED
+from healguard_core.execution.tracking.shadow import Shadow
+from healguard_core.execution.tracking.sinks import Sinks
+from healguard_core.execution.tracking.tracer import Machine
+
+MODES = ("track", "literal", "off")
+
+Told = Callable[[Stop, List[int]], None]
+"""Told of each stop, with the numbers of the heals that led to it, before the veto is raised."""
+
+
+class Healing:
+    """One run of healing code, as tracking sees it. ``marks``: of the names that it bound, once it is over."""
+
+    def __init__(self, tracker: "Tracker", number: int, label: str, paused: Optional[Shadow]) -> None:
+        self.number = number
+        self.marks: Dict[str, Optional[Mark]] = {}
+        self._tracker = tracker
+        self._label = label
+        self._paused = paused
+
+    def runs(self, code: CodeType) -> bool:
+        """Whether ``code`` is that of the healing code itself, not of what it calls."""
+        return code.co_filename == self._label and code.co_name in ("<heal>", "<module>")
+
+    def entered(self, shadow: Shadow) -> None:
+        """The healing code begins: its variables are those of the paused frame."""
+        paused = self._paused
+        if paused is None:
+            return
+        for name, index in shadow.program.index.items():
+            if name in shadow.code.co_freevars and name in paused.program.index:
+                calls.put_free(shadow, index, calls.mark_of_slot(paused, paused.program.index[name]))
+
+    def left(self, shadow: Shadow) -> None:
+        """The healing code ends: remember what its variables carry."""
+        for name, index in shadow.program.index.items():
+            self.marks[name] = calls.mark_of_slot(shadow, index)
+
+
+class _Around:
+    """The time in which healing code runs: whatever is stored then, in its thread, is the heal's."""
+
+    def __init__(self, machine: Machine, healing: Optional[Healing]) -> None:
+        self._machine = machine
+        self._healing = healing
+
+    def __enter__(self) -> Optional[Healing]:
+        if self._healing is not None:
+            thread = self._machine.thread()
+            self._before = thread.ambient, thread.healing, thread.current
+            thread.ambient, thread.healing, thread.current = of_heal(self._healing.number), self._healing, None
+            self._machine.start()
+        return self._healing
+
+    def __exit__(self, *_exc: Any) -> None:
+        if self._healing is not None:
+            thread = self._machine.thread()
+            thread.ambient, thread.healing, thread.current = self._before
+
+
+class Tracker:
+    """Follows values from heals to protected operations. ``findings`` are the stops so far."""
+
+    def __init__(self, policy: Policy, mode: str, told: Told) -> None:
+        self.findings: List[Stop] = []
+        self.mode = mode if mode == "off" or readable() else "literal"
+        self._told = told
+        self._heap = Heap()
+        self._sinks = Sinks(policy, self._heap, self._found)
+        self._machine = Machine(self._heap, self._sinks, spared)
+
+    def heal(self, number: int, label: str, frame: FrameType) -> "_Around":
+        """Around one run of the healing code of heal ``number``, compiled under ``label``, for the paused ``frame``."""
+        if self.mode != "track":
+            return _Around(self._machine, None)
+        self._sinks.look()
+        return _Around(self._machine, Healing(self, number, label, self._machine.shadow_of(frame)))
+
+    def settle(self, healing: Optional[Healing], frame: FrameType, names: Iterable[str], returns: bool,
+               raised: Optional[BaseException]) -> None:
+        """What ``healing`` bound was written back to ``frame``: ``names``, a value that the frame returns, an error
+        that is raised in it.
+        """
+        if healing is None:
+            return
+        machine = self._machine
+        shadow = machine.arm(frame)
+        for name in names:
+            mark = join(of_heal(healing.number, (frame.f_code, frame.f_lineno or 0)), healing.marks.get(name))
+            index = None if shadow is None else shadow.program.index.get(name)
+            if shadow is not None and index is not None:
+                calls.put_slot(shadow, index, mark)
+            elif not frame.f_code.co_flags & 1:
+                self._heap.put(frame.f_locals, item(name), mark)
+            else:
+                self._heap.put(frame.f_globals, item(name), mark)
+        mark = join(of_heal(healing.number, (frame.f_code, frame.f_lineno or 0)), healing.marks.get("_eh_rtn"))
+        if returns:
+            machine.thread().leaving = mark
+        if raised is not None:
+            self._heap.add(raised, RAISED, mark)
+
+    def go_on(self, frame: FrameType) -> None:
+        """The program is about to be resumed in ``frame``: follow it and its callers."""
+        if self.mode != "track" or not self._machine.on:
+            return
+        at: Optional[FrameType] = frame
+        while at is not None:
+            self._machine.arm(at)
+            at = at.f_back
+        thread = self._machine.thread()
+        thread.current = self._machine.shadow_of(frame)
+        self._machine.trace_here(thread)
+
+    def finish(self) -> None:
+        """The test is over: follow nothing more, and put back what traced before."""
+        if self._machine.on:
+            self._machine.stop()
+
+    def _found(self, stop: Stop, mark: Mark) -> None:
+        self.findings.append(stop)
+        self._told(stop, mark.numbers())
+
+
+_RUNNERS = ("pytest", "_pytest", "pluggy", "xdist", "execnet", "coverage", "pytest_cov", "pytest_asyncio",
+            "pytest_timeout", "pytest_rerunfailures", "_pydevd_bundle", "pydevd")
+_UNITTEST = ("case", "suite", "runner", "main", "loader", "result")
+
+
+def _folders() -> List[str]:
+    found = []
+    for name in _RUNNERS:
+        module = sys.modules.get(name)
+        file = getattr(module, "__file__", None)
+        if file:
+            found.append(file[: -len("__init__.py")] if file.endswith("__init__.py") else file)
+    unittest = getattr(sys.modules.get("unittest"), "__file__", None)
+    if unittest:
+        found.extend(unittest[: -len("__init__.py")] + name + ".py" for name in _UNITTEST)
+    return found
+
+
+def spared(code: CodeType) -> bool:
+    """Whether frames of ``code`` are the test runner's or the import system's, which are never followed."""
+    name = code.co_filename
+    return name.startswith("<frozen importlib") or name.startswith(tuple(_folders()))
