@@ -5,81 +5,60 @@ lists is a call of ``operator.add``, ``x += y`` one of ``operator.iadd``, a slic
 ``for`` loop ``next(iterator)``. What has no summary is treated coarsely, see `execution.tracking.calls`.
 """
 
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, List, Optional, Tuple
 
 from healguard_core.execution.tracking.heap import Heap
-from healguard_core.execution.tracking.labels import Mark, join
+from healguard_core.execution.tracking.labels import Mark
+from healguard_core.execution.tracking.natives import (
+    arrays,
+    attributes,
+    concurrent,
+    elements,
+    functional,
+    iterating,
+    itertool,
+    lookup,
+    mappings,
+    objects,
+    operators,
+    pure,
+    sequences,
+    sets,
+    storing,
+)
+from healguard_core.execution.tracking.natives.call import Marks, NativeCall, Summary, is_python_object, visible
+from healguard_core.execution.tracking.natives.concurrent import awaited
+from healguard_core.execution.tracking.natives.lookup import is_python_callable, plain, unwrapped
 
-Marks = Tuple[Optional[Mark], ...]
+__all__ = [
+    "Marks", "NativeCall", "Summary", "awaited", "is_python_callable", "is_python_object", "plain", "summary_of",
+    "unpacked", "unwrapped", "visible",
+]
 
+FILLING_THE_TABLE = (
+    attributes, functional, iterating, itertool, mappings, objects, operators, sequences, sets, storing,
+)
+"""The modules that put their summaries into the table when they are imported."""
 
-class NativeCall:
-    """One call of a C callable, with the marks of everything in flight.
-
-    ``callee`` is the plain callable: a builtin function, a method descriptor (then ``receiver`` is what it was bound
-    to, and is not among ``args``), or a class. ``marks`` go with ``args``, ``named_marks`` with ``kwargs``;
-    ``receiver_mark`` and ``callee_mark`` with the references that these were reached by. ``returned`` collects the
-    marks that Python callbacks returned while it ran, in order. ``kept`` is a summary's own, from `before` to `after`.
-    """
-
-    __slots__ = ("args", "callee", "callee_mark", "heap", "kept", "kwargs", "marks", "named_marks", "receiver",
-                 "receiver_mark", "returned")
-
-    def __init__(
-        self,
-        heap: Heap,
-        callee: Any,
-        args: Tuple[Any, ...] = (),
-        marks: Marks = (),
-        kwargs: Optional[Dict[str, Any]] = None,
-        named_marks: Optional[Dict[str, Optional[Mark]]] = None,
-        receiver: Any = None,
-        receiver_mark: Optional[Mark] = None,
-        callee_mark: Optional[Mark] = None,
-    ) -> None:
-        self.heap = heap
-        self.callee = callee
-        self.args = args
-        self.marks = marks
-        self.kwargs = kwargs or {}
-        self.named_marks = named_marks or {}
-        self.receiver = receiver
-        self.receiver_mark = receiver_mark
-        self.callee_mark = callee_mark
-        self.returned: List[Optional[Mark]] = []
-        self.kept: Any = None
-
-    def shallow(self) -> Optional[Mark]:
-        """The union of the marks of everything in flight, without contents."""
-        return join(self.callee_mark, self.receiver_mark, *self.marks, *self.named_marks.values())
-
-    def deep(self) -> Optional[Mark]:
-        """The union of everything in flight and of all that is reachable from it."""
-        reach = self.heap.reach
-        return join(
-            self.shallow(),
-            reach(self.receiver),
-            *[reach(value) for value in self.args],
-            *[reach(value) for value in self.kwargs.values()],
-        )
-
-
-class Summary:
-    """What one kind of C callable does. Summaries keep no state; what they need between both steps is `call.kept`."""
-
-    def before(self, call: NativeCall) -> None:
-        """Called before it runs: look at what it is about to change."""
-
-    def after(self, call: NativeCall, result: Any) -> Optional[Mark]:
-        """Called with its result: write the marks of what it stored to ``call.heap``; the mark of the result's
-        reference. Elements of a fresh ``result`` get theirs in the heap, not here.
-        """
-        return call.shallow()
-
-
-Lookup = Callable[[Any], Optional[Summary]]
+_FINDERS = (lookup.summary_of, storing.csv_rule, concurrent.find, pure.find, arrays.find)
 
 
 def summary_of(callee: Any) -> Optional[Summary]:
     """The summary of a C callable, recognised by what it is; None where it is not known. Runs no program code."""
+    for find in _FINDERS:
+        found: Optional[Summary] = find(callee)
+        if found is not None:
+            return found
     return None
+
+
+def unpacked(
+    heap: Heap, iterable: Any, mark: Optional[Mark], values: Tuple[Any, ...], returned: List[Optional[Mark]]
+) -> List[Optional[Mark]]:
+    """The marks of ``values``, which unpacking ``iterable`` gave. To be asked before it is consumed where it is an
+    iterator, and afterwards for anything else.
+    """
+    call = NativeCall(heap, tuple, (iterable,), (mark,))
+    call.returned = returned
+    flows = elements.assigned(call, elements.ahead(heap, iterable, mark), values)
+    return [elements.settle(call, flow) for flow in flows]
