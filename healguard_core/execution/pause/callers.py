@@ -5,12 +5,13 @@ operations let everything pass. The ones that do not are few, and each swallows 
 """
 
 import ast
+import sys
 import types
 import weakref
 from types import FrameType
-from typing import Any, FrozenSet, Optional, Tuple
+from typing import Any, FrozenSet, Optional
 
-from . import layout, lexical, names
+from . import layout, names, swallowing
 from .handlers import key_of
 from .names import UNKNOWN
 from .passage import Passage, passes, swallows, unsure
@@ -49,6 +50,7 @@ __array_struct__ __array_priority__ __array_ufunc__ __array_function__ __float__
 __buffer__ __dlpack__
 """)
 # Operations that can call a method of a value directly; anything else that seems to call ran a destructor or callback.
+_WRAPS_SET_NAME = sys.version_info < (3, 12)  # into a RuntimeError
 _SILENT = ("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF", "POP_TOP", "DELETE_FAST", "DELETE_NAME",
            "DELETE_DEREF", "DELETE_GLOBAL", "RETURN_VALUE", "RETURN_CONST", "POP_EXCEPT", "POP_BLOCK", "ROT_TWO",
            "LOAD_CONST", "END_FOR", "LOAD_FAST_AND_CLEAR", "SWAP", "COPY", "JUMP_BACKWARD", "JUMP_FORWARD", "RESUME")
@@ -56,6 +58,9 @@ _SILENT = ("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF", "POP_TOP",
 
 def crossing(callee: FrameType, caller: FrameType, cls: Optional[type]) -> Passage:
     """What becomes of an exception of class ``cls`` on its way from ``callee`` to ``caller``."""
+    kept = swallowing.called_back(callee, caller, cls)
+    if kept is not None:
+        return kept
     name = _slot(callee, cls)
     special = name.startswith("__")
     if not special and (cls is None or not _is_sensitive(cls)):
@@ -64,8 +69,10 @@ def crossing(callee: FrameType, caller: FrameType, cls: Optional[type]) -> Passa
         return _destructor(callee, caller, cls)
     if cls is None:
         return passes(cls)
+    if name == "__set_name__" and _WRAPS_SET_NAME and names.derives(cls, Exception):
+        return passes(RuntimeError)
     if not _is_sensitive(cls) and name not in _TRIED:
-        return passes(cls)
+        return passes(cls) if name != "__call__" else _ordinary(callee, caller, cls)
     operation = layout.operation(caller.f_code, caller.f_lasti)
     if name == "__getattr__" and names.derives(cls, AttributeError):
         if operation == "IMPORT_NAME" or caller.f_code.co_filename.startswith("<frozen importlib"):
@@ -120,8 +127,8 @@ def always_passes(callee: types.CodeType, caller: FrameType, cls: Optional[type]
 
 
 def _ordinary(callee: FrameType, caller: FrameType, cls: Optional[type]) -> Passage:
-    if callee.f_code.co_argcount and layout.operation(caller.f_code, caller.f_lasti) in _SILENT and _is_dead(
-            first_argument(callee)):
+    if layout.operation(caller.f_code, caller.f_lasti) in _SILENT and (
+            _is_dead(first_argument(callee)) or _is_dead(first_argument(callee, 1))):  # the second one of a method
         return swallows("a weak reference's callback only prints its errors")
     return passes(cls)
 
@@ -140,7 +147,7 @@ def first_argument(frame: FrameType, index: int = 0) -> Any:
 
 
 def _destructor(callee: FrameType, caller: FrameType, cls: Optional[type]) -> Passage:
-    call = _call_node(caller)
+    call = swallowing.call_node(caller)
     if call is not None and getattr(call.func, "attr", "") == "__del__":
         return passes(cls)
     if call is None and "CALL" in layout.operation(caller.f_code, caller.f_lasti):
@@ -209,15 +216,6 @@ def _iteration(callee: FrameType, operation: str, cls: type, swallowing_len: boo
 # --------------------------------------------------------------------------- calls
 
 
-def _call_node(caller: FrameType) -> Optional[ast.Call]:
-    if not layout.HAS_TABLES:
-        return layout.called(caller.f_code, caller.f_lasti)
-    return lexical.expression_at(caller, _CALL)  # type: ignore[no-any-return]
-
-
-_CALL: Tuple[type, ...] = (ast.Call,)
-
-
 def _call(callee: FrameType, caller: FrameType, cls: type) -> Passage:
     name = _slot(callee, cls)
     running = bool(callee.f_code.co_flags & _GENERATOR)
@@ -225,7 +223,7 @@ def _call(callee: FrameType, caller: FrameType, cls: type) -> Passage:
     stops = names.derives(cls, StopIteration)
     if not (looked_up or stops or (name in _TRIED and not running)):
         return passes(cls)
-    node = _call_node(caller)
+    node = swallowing.call_node(caller)
     if node is None:
         return unsure("which function called {} is not known".format(name))
     function = names.evaluate(node.func, names.of_frame(caller))
@@ -296,12 +294,14 @@ _METHODS = {
 def _is_attribute_access(callee: FrameType) -> bool:
     """Whether the frame runs because an attribute was looked up: ``__getattr__``, a property or a descriptor."""
     name = callee.f_code.co_name
-    if name.startswith("__"):
-        return name in _LOOKUPS
+    if name in _LOOKUPS:
+        return True
     owner = first_argument(callee)
     if owner is UNKNOWN or callee.f_code.co_argcount != 1:
         return False
     entry = names.class_attribute(type(owner), name)
+    if name.startswith("__"):
+        return type(entry) is property
     if entry is UNKNOWN or type(entry) is types.FunctionType:
         return _is_getter(type(owner), callee.f_code)
     return type(entry) not in (staticmethod, classmethod)

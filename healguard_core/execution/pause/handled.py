@@ -65,7 +65,7 @@ class Decider:
         keeper = ""
         for _ in range(_MAX_FRAMES):
             if result.way != "passes":
-                return _stopped(result, frame)
+                return self._kept(_stopped(result, frame), frame, keeper)
             frame = self._outward(frame, result.cls)
             back = frame.f_back
             if back is None:
@@ -73,7 +73,7 @@ class Decider:
             self.counters["steps"] += 1
             step = self._step(frame, back, result.cls)
             if type(step) is Decision:
-                return step._replace(keeper=keeper)
+                return self._kept(step, back, keeper)
             if not keeper and self._known.role(back) == catchers.KEEPER:
                 keeper = _named(back)
             if type(step) is transports.Landing:
@@ -81,6 +81,14 @@ class Decider:
             assert isinstance(step, Passage)
             frame, result = back, step
         return Decision(UNDECIDED, "the stack is too deep", _named(frame))
+
+    def _kept(self, decision: Decision, frame: FrameType, keeper: str) -> Decision:
+        """``decision``, made at ``frame``, with the transparent catcher that was passed or that may still get it."""
+        outer = frame.f_back
+        while outer is not None and not keeper and not decision.keeper and decision.answer == UNDECIDED:
+            keeper = _named(outer) if self._known.role(outer) == catchers.KEEPER else ""
+            outer = outer.f_back
+        return decision._replace(keeper=keeper or decision.keeper)
 
     def _outward(self, frame: FrameType, cls: Optional[type]) -> FrameType:
         """The outermost frame that can be reached by steps known to let ``cls`` pass whatever the values are."""
@@ -129,7 +137,7 @@ def _stopped(result: Passage, frame: FrameType) -> Decision:
         return Decision(HANDLED, result.why, _named(frame))
     if result.way == "reaches":
         return Decision(UNHANDLED, "nothing handles it before {}".format(result.why), _named(frame))
-    return Decision(UNDECIDED, result.why, _named(frame))
+    return Decision(UNDECIDED, result.why, _named(frame), result.keeper)
 
 
 def _ended(frame: FrameType) -> Decision:
@@ -151,7 +159,21 @@ def _outcome(frame: FrameType, cls: Optional[type]) -> Step:
         asking = _asked_by_test(frame)
         if asking is not None:
             return transports.Landing(asking, cls)
-    return Decision(UNHANDLED, "nothing up to {} handles it".format(_test_name(frame)), _named(frame))
+    keeper = _named(frame) if name == "_bootstrap_inner" or _inside_test(frame) else ""
+    return Decision(UNHANDLED, "nothing up to {} handles it".format(_test_name(frame)), _named(frame), keeper)
+
+
+def _inside_test(frame: FrameType) -> bool:
+    """Whether the outcome that ``frame`` records is one that a test wants to see: a runner was run by a test."""
+    outer = frame.f_back
+    while outer is not None:
+        if outer.f_code.co_name in _TESTS and catchers.role(outer) == catchers.OUTCOME:
+            return True
+        outer = outer.f_back
+    return False
+
+
+_TESTS = frozenset(["pytest_pyfunc_call", "_callTestMethod", "__run"])
 
 
 def _expects_failure(frame: FrameType) -> bool:

@@ -6,12 +6,14 @@ from typing import NamedTuple, Optional
 class Passage(NamedTuple):
     """``way``: ``passes`` (as ``cls``, None where the new class is unknown), ``swallows``, ``unsure`` or ``reaches``.
 
-    ``reaches`` means the outcome of a test is told about it here.
+    ``reaches`` means the outcome of a test is told about it here. ``keeper``: what is unsure was not passed on itself,
+    so a test that fails may fail for its lack.
     """
 
     way: str
     cls: Optional[type] = None
     why: str = ""
+    keeper: str = ""
 
 
 def passes(cls: Optional[type]) -> Passage:
@@ -27,6 +29,11 @@ def swallows(why: str) -> Passage:
 def unsure(why: str) -> Passage:
     """Nobody can tell without running the program."""
     return Passage("unsure", None, why)
+
+
+def replaces(why: str) -> Passage:
+    """Another error comes out, with no link to this one."""
+    return Passage("unsure", None, why, why)
 
 
 def reaches(why: str) -> Passage:
