@@ -11,7 +11,9 @@ import ast
 import builtins
 import importlib.abc
 import importlib.machinery
+import importlib.util
 import json
+import random
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -98,11 +100,27 @@ class _Finder(importlib.abc.MetaPathFinder):
         return spec
 
 
+def _relation(outcome: BaseException, error: BaseException) -> str:
+    """``reached`` if the outcome is the error, ``chain`` if it holds it (cause, context, group), "" otherwise."""
+    if outcome is error:
+        return "reached"
+    seen: list[BaseException] = []
+    waiting: list[BaseException | None] = [outcome]
+    while waiting:
+        one = waiting.pop()
+        if one is error:
+            return "chain"
+        if one is not None and not any(one is other for other in seen):
+            seen.append(one)
+            waiting += [one.__cause__, one.__context__, *getattr(one, "exceptions", ())]
+    return ""
+
+
 class Injector:
     """Counts executed points, and raises at the planned one."""
 
-    def __init__(self, mode: str, plan: dict[str, Any], out: Path) -> None:
-        self.mode = mode
+    def __init__(self, sample: tuple[int, int], plan: dict[str, Any], out: Path) -> None:
+        self.sample = sample
         self.plan = plan
         self.out = out
         self.count = 0
@@ -111,6 +129,7 @@ class Injector:
         self.kind = ""
         self.site = ""
         self.reached = ""
+        self.failed = False
         self.nodeid = ""
         self.events: list[dict[str, Any]] = []
 
@@ -122,27 +141,31 @@ class Injector:
             self.error = ERRORS[self.kind](f"injected into {self.nodeid}")
             raise self.error
 
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        limit, seed = self.sample
+        if limit and len(items) > limit:
+            names = sorted({item.nodeid for item in items})
+            chosen = set(random.Random(seed).sample(names, min(limit, len(names))))
+            config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in chosen])
+            items[:] = [item for item in items if item.nodeid in chosen]
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         self.nodeid = item.nodeid
         self.count = 0
         self.error = None
+        self.site, self.reached, self.failed, self.events = "", "", False, []
         planned = self.plan.get(item.nodeid)
         self.target, self.kind = (planned["ordinal"], planned["kind"]) if planned else (-1, "")
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[Any]) -> Any:
+        outcome = yield  # pytest's plugin for unittest fills in call.excinfo only now
         if self.error is not None and call.excinfo is not None:
-            error: BaseException | None = call.excinfo.value
-            how = "reached"
-            seen: list[BaseException] = []
-            while error is not None and error not in seen:
-                if error is self.error:
-                    self.reached = self.reached or how
-                seen.append(error)
-                error, how = error.__cause__ or error.__context__, "chain"
-        outcome = yield
+            self.reached = self.reached or _relation(call.excinfo.value, self.error)
         report = outcome.get_result()
+        self.failed = self.failed or report.failed
         heal = getattr(report, "heal", None)
         if heal:
             self.events.append(heal)
@@ -156,18 +179,21 @@ class Injector:
             "raised": self.error is not None,
             "site": self.site,
             "kind": self.kind,
-            "reached": self.reached or "swallowed",
+            "reached": self.reached or ("failed" if self.failed else "swallowed"),
+            "failed": self.failed,
             "heal": self.events,
         }
         with self.out.open("a", encoding="utf-8") as file:
             file.write(json.dumps(record) + "\n")
-        self.site, self.reached, self.events = "", "", []
 
 
 class _Recorder:
     """An agent that lets everything go on: the journal then tells what was offered."""
 
     name = "recorder"
+
+    def __init__(self, _options: dict[str, Any]) -> None:
+        pass
 
     def respond(self, session: Any) -> None:
         session.reraise("recorded")
@@ -189,6 +215,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--inject-package", default="")
     group.addoption("--inject-plan", default="")
     group.addoption("--inject-out", default="inject.jsonl")
+    group.addoption("--inject-limit", type=int, default=0, help="run so many tests, chosen by chance")
+    group.addoption("--inject-seed", type=int, default=1)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -197,7 +225,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     if not options.inject:
         return
     plan = json.loads(Path(options.inject_plan).read_text()) if options.inject_plan else {}
-    injector = Injector(options.inject, plan, Path(options.inject_out).resolve())
+    sample = (options.inject_limit, options.inject_seed)
+    injector = Injector(sample, plan, Path(options.inject_out).resolve())
     setattr(builtins, INJECT, injector.point)
     early_config.pluginmanager.register(injector, "injector")
     if options.inject == "decide":

@@ -39,6 +39,8 @@ class Comparison:
     ratio: float
     plain_ratio: float
     seconds: float
+    covered: int = 0
+    coverage_changed: list[str] = dataclasses.field(default_factory=list)
 
     def line(self) -> str:
         """One row of the table."""
@@ -47,6 +49,7 @@ class Comparison:
             f"unstable {len(self.unstable):>3}  "
             f"pauses {self.pauses:>4}  in passing tests {len(self.pauses_in_passing):>3}  "
             f"cpu ratio {self.ratio:.3f}  plain/plain {self.plain_ratio:.3f}  plain {self.seconds:.1f} s"
+            + (f"  covered {self.covered}  changed {len(self.coverage_changed)}" if self.covered else "")
         )
 
 
@@ -74,8 +77,32 @@ def _outcomes(junit: Path) -> dict[str, str]:
     return {name: json.dumps(counts, sort_keys=True) for name, counts in found.items()}
 
 
-def compare(prepared: Prepared, pairs: int, heal: list[str]) -> Comparison:
-    """Run ``pairs`` pairs after a warm-up (which fills the caches) of each kind."""
+def compare_coverage(prepared: Prepared, heal: list[str]) -> tuple[int, list[str]]:
+    """How many lines and branches the plain run covers, and which of them an instrumented run does otherwise.
+
+    What already differs between two plain runs is left out.
+    """
+    source = f"--heal-source={prepared.suite.source}"
+    plain, again, healed = (_covered(prepared, *args) for args in (("-p", "no:heal"),) * 2 + ((*heal, source),))
+    return len(plain), sorted((healed ^ plain) - (plain ^ again))
+
+
+def _covered(prepared: Prepared, *args: str) -> set[str]:
+    """``file:line`` and ``file:from->to`` of everything that one run of the suite executes in its package."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "coverage.json"
+        cov = [f"--cov={prepared.suite.source}", "--cov-branch", f"--cov-report=json:{report}", "--cov-fail-under=0"]
+        done = prepared.pytest(*cov, *args, timeout=TIMEOUT, env={"COVERAGE_FILE": str(Path(folder) / "data")})
+        if not report.exists():
+            raise RuntimeError(f"{prepared.suite.name}: no coverage with {args}:\n{done.stdout[-3000:]}{done.stderr}")
+        files = json.loads(report.read_text())["files"]
+    lines = {f"{name}:{line}" for name, file in files.items() for line in file["executed_lines"]}
+    branches = {f"{name}:{a}->{b}" for name, file in files.items() for a, b in file["executed_branches"]}
+    return lines | branches
+
+
+def compare(prepared: Prepared, pairs: int, heal: list[str], coverage: bool = False) -> Comparison:
+    """Run ``pairs`` pairs after a first one (which fills the caches); with ``coverage``, see there."""
     source = f"--heal-source={prepared.suite.source}"
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
@@ -94,6 +121,7 @@ def compare(prepared: Prepared, pairs: int, heal: list[str]) -> Comparison:
         for one in healed for name in names
         if (name in stable or name not in plain[0].outcomes) and one.outcomes.get(name) != stable.get(name)
     }
+    covered = compare_coverage(prepared, heal) if coverage else (0, [])
     paused = [test for test in tests if test["crashes"]]
     return Comparison(
         suite=prepared.suite.name,
@@ -102,7 +130,9 @@ def compare(prepared: Prepared, pairs: int, heal: list[str]) -> Comparison:
         unstable=sorted(set(plain[0].outcomes) - set(stable)),
         pauses=sum(len(test["crashes"]) for test in paused),
         pauses_in_passing=[test["nodeid"] for test in paused if test["outcome"] in ("passed", "correct")],
-        ratio=statistics.median(h.seconds / p.seconds for p, h in zip(plain[1:], healed[1:], strict=True)),
-        plain_ratio=statistics.median(b.seconds / a.seconds for a, b in itertools.pairwise(plain)),
+        ratio=statistics.median(h.seconds / p.seconds for p, h in zip(plain[-pairs:], healed[-pairs:], strict=True)),
+        plain_ratio=statistics.median(b.seconds / a.seconds for a, b in itertools.pairwise(plain)) if pairs else 1.0,
         seconds=statistics.median(p.seconds for p in plain),
+        covered=covered[0],
+        coverage_changed=covered[1],
     )
