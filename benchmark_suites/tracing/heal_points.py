@@ -100,13 +100,28 @@ class _Tracer:
         self._counts = counter.files.setdefault(name, {})
         self._counter = counter
         self._local = counter._local
+        self._error = None  # id of the frame that the last error passes through, and the line that it has come to
+
+    def _is_handler(self, frame, line):
+        """Whether an error passes through the handlers of its statement and of those around it (instrumented code has
+        them) or through the end of a with block: no statement is executed anew. A handler of the program stands below.
+        """
+        passes, came_to = self._error
+        if passes == id(frame) and line <= came_to:
+            self._error = passes, line
+            return True
+        self._error = None
+        return False
 
     def __call__(self, frame, event, argument):
         if event == "line":
-            counts = self._counts
             line = frame.f_lineno
+            if not line or (self._error is not None and self._is_handler(frame, line)):
+                return self  # 0 or None: an instruction that stands nowhere in the source
+            counts = self._counts
             counts[line] = counts.get(line, 0) + 1
         elif event == "exception":
+            self._error = id(frame), frame.f_lineno
             call = getattr(self._local, "call", None)
             if call is not None:
                 found = [self.name, frame.f_lineno, getattr(argument[0], "__name__", "")]
