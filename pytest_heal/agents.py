@@ -15,7 +15,6 @@ from pytest_heal.healing import SIDE, Healing
 GROUP = "healguard.agents"
 HUMAN = "human"
 RUNBOOK = "runbook"  # no agent at all: only the runbook answers
-LATER = ("mini-swe-agent", "openhands")
 
 Factory = Callable[[dict[str, Any]], Agent]
 
@@ -71,8 +70,6 @@ class Agents:
             except ImportError as error:
                 raise pytest.UsageError(f"{asked_by}: agent {name!r} cannot be imported: {error}") from error
             return factory
-        if name in LATER:
-            raise pytest.UsageError(f"{asked_by}: agent {name!r} is not available in this version of pytest-heal")
         known = [*found, *self._registered, RUNBOOK]
         raise pytest.UsageError(f"{asked_by}: there is no agent {name!r}; {nearest(name, known)} "
                                 f"(agents: {', '.join(sorted(set(known)))})")

@@ -66,9 +66,16 @@ class Conversation:
         self.agent.stop()
 
     def close(self) -> None:
-        self.stop("the test is over")
-        with self._turn:
+        """The test is over: whoever still decides is stopped, at once where the program still waits for it."""
+        pause = self.pause
+        waited_for = pause is not None and not pause.ended
+        if waited_for or not self._turn.acquire(timeout=CLOSING / 2):
+            self.stop("the test is over")
+            self._turn.acquire()
+        try:
             self.agent.close()
+        finally:
+            self._turn.release()
 
 
 class Desk:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from healguard_core.healing.pauses import Pause, noting
-from healguard_core.healing.processes import LineProcess, ProcessFault, Unreadable, scrubbed
+from healguard_core.healing.processes import LineProcess, ProcessFault, Unreadable, direct, scrubbed
 from healguard_core.healing.prompts import FENCES, crash_text, explored_text, outcome_text, rules
 from healguard_core.healing.service import Service
 from healguard_core.protocol import VERSION, CrashContext
@@ -31,19 +31,18 @@ class LineAgent:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._process: LineProcess | None = None
-        self._idle = True  # whether the program waits for a message
+        self._fresh = True  # whether the program has decided about nothing yet
 
     def respond(self, pause: Pause) -> None:
         try:
             process = self._running(pause)
-            self._idle = False
             text = crash_text(pause.context)
             process.send({"type": "crash", "crash": pause.number, "context": dataclasses.asdict(pause.context),
                           "text": text})
-            with noting(pause, f"{self.title} works"):
+            with noting(pause, f"{self.title} {'starts' if self._fresh else 'works'}"):
                 self._converse(pause, process)
             process.send({"type": "end", "crash": pause.number, "reason": pause.why_over})
-            self._idle = True
+            self._fresh = False
         except ProcessFault as fault:
             pause.reraise(str(fault))
 
@@ -79,8 +78,8 @@ class LineAgent:
     def _running(self, pause: Pause) -> LineProcess:
         if self._process is None or not self._process.alive():
             self.stop()
-            with noting(pause, f"{self.title} starts"):
-                self._process = self.started()
+            self._fresh = True
+            self._process = self.started()
             self._process.send(self.hello(pause.context))
         return self._process
 
@@ -151,7 +150,7 @@ def environment(environ: Mapping[str, str], service: Service) -> dict[str, str]:
     """The environment without what looks secret, and with the way to the model proxy."""
     kept = scrubbed(environ)
     if service.model is not None:
-        kept |= {"OPENAI_BASE_URL": service.proxy, "OPENAI_API_BASE": service.proxy,
+        kept = direct(kept) | {"OPENAI_BASE_URL": service.proxy, "OPENAI_API_BASE": service.proxy,
                  "OPENAI_API_KEY": service.proxy_key, "HEAL_MODEL": service.model.name}
     return kept
 

@@ -37,6 +37,12 @@ def scrubbed(environ: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environ.items() if not _SECRET.search(name)}
 
 
+def direct(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment in which no proxy stands between the program and this machine's own addresses."""
+    own = ",".join(filter(None, [environ.get("no_proxy") or environ.get("NO_PROXY"), "127.0.0.1", "localhost"]))
+    return {**environ, "no_proxy": own, "NO_PROXY": own}
+
+
 def located(name: str, root: Path, environ: Mapping[str, str]) -> str:
     """The file of a program: on PATH, or relative to ``root``. Raises `ProcessFault`."""
     path = root / os.path.expanduser(name)
@@ -87,14 +93,15 @@ class Spares:
 class LineProcess:
     """The program, with a thread that reads what it says and one that keeps the end of what it complains about.
 
-    ``title`` names it in messages.
+    ``title`` names it in messages. ``scratch`` is a folder of its own, removed when it ends.
     """
 
     def __init__(
         self, command: Sequence[str], root: Path, environ: Mapping[str, str], *,
-        title: str = "the command", longest: int = LONGEST_LINE,
+        title: str = "the command", longest: int = LONGEST_LINE, scratch: Path | None = None,
     ) -> None:
         self._title = title
+        self._scratch = scratch
         self._longest = longest
         self._lines: queue.Queue[Any] = queue.Queue(maxsize=1000)
         self._complaints = b""
@@ -103,6 +110,7 @@ class LineProcess:
                 list(command), cwd=root, env=dict(environ), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE, start_new_session=True)
         except OSError as error:
+            self._clear()
             raise ProcessFault(f"cannot start {command[0]!r}: {error.strerror}") from None
         self._threads = [threading.Thread(target=target, daemon=True) for target in (self._read, self._listen)]
         for thread in self._threads:
@@ -137,6 +145,11 @@ class LineProcess:
             self._process.kill()
         self._process.wait()
         self._hang_up()
+        self._clear()
+
+    def _clear(self) -> None:
+        if self._scratch is not None:
+            shutil.rmtree(self._scratch, ignore_errors=True)
 
     def close(self) -> None:
         """Let it end by itself, then make sure."""

@@ -2,7 +2,7 @@
 
 ``codex`` answers with one JSON object per turn, as in the paper; ``codex-tools`` is given the verbs as tools. Both keep
 one thread over all crashes of a test and read the repository through Codex's own read-only sandbox, without network.
-Needs the program ``codex`` (HEAL_CODEX_BIN, PATH, or the package openai-codex-cli-bin) and a provider with the
+Needs the program ``codex`` (HEAL_CODEX_BIN, PATH, or `PACKAGE`) and a provider with the
 Responses API.
 """
 
@@ -14,15 +14,18 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+from healguard_core.healing import tool_environments
 from healguard_core.healing.pauses import Pause, PauseOver, noting
-from healguard_core.healing.processes import LineProcess, ProcessFault, Unreadable, located, scrubbed
+from healguard_core.healing.processes import LineProcess, ProcessFault, Unreadable, direct, located, scrubbed
 from healguard_core.healing.prompts import FENCES, RULES, crash_text, outcome_text
 from healguard_core.healing.service import Service
+from healguard_core.healing.tool_environments import Package
 
+PACKAGE = Package("codex", "openai-codex-cli-bin>=0.163,<0.200", ("codex_cli_bin",))
 MALFORMED = 3
 """Turns in a row without a usable decision after which a crash is given up."""
 BINARY = "HEAL_CODEX_BIN"
@@ -90,6 +93,8 @@ class Codex:
     side: ClassVar[str] = "healing"
     uses_model: ClassVar[str] = "yes"
     takes_argument: ClassVar[bool] = False
+    summary: ClassVar[str] = "OpenAI's Codex, which answers with one JSON object per turn"
+    package: ClassVar[Package] = PACKAGE
     tools: ClassVar[list[dict[str, Any]]] = []
 
     def __init__(self, service: Service) -> None:
@@ -154,6 +159,7 @@ class Codex:
 class CodexTools(Codex):
     """One conversation with the verbs as tools."""
 
+    summary: ClassVar[str] = "OpenAI's Codex, with the verbs as its tools"
     tools: ClassVar[list[dict[str, Any]]] = TOOLS
 
     def _converse(self, pause: Pause, server: AppServer) -> None:
@@ -191,7 +197,7 @@ class AppServer:
 
     def __init__(self, service: Service, tools: list[dict[str, Any]]) -> None:
         self._home = private_folder()
-        environ = {**scrubbed(os.environ), "CODEX_HOME": str(self._home), KEY: service.proxy_key}
+        environ = {**direct(scrubbed(os.environ)), "CODEX_HOME": str(self._home), KEY: service.proxy_key}
         try:
             self._process = LineProcess(command(service, os.environ), service.root, environ, title="codex")
         except ProcessFault:
@@ -320,13 +326,22 @@ def binary(root: Path, environ: Mapping[str, str]) -> str:
         return located(named, root, environ)
     with contextlib.suppress(ProcessFault):
         return located("codex", root, environ)
-    spec = importlib.util.find_spec("codex_cli_bin")
-    for place in (spec.submodule_search_locations or []) if spec is not None else []:
-        path = Path(place, "bin", "codex")
+    for path in _packaged(environ):
         if path.exists():
             return str(path)
     raise ProcessFault(
-        f"codex is not installed: put it on PATH, name it in {BINARY}, or pip install openai-codex-cli-bin")
+        f"codex is not installed: put it on PATH, name it in {BINARY}, or: pytest-heal agents install codex")
+
+
+def _packaged(environ: Mapping[str, str]) -> Iterator[Path]:
+    """Where the program of the package may be: beside us, and in the agent's environment."""
+    (module,) = PACKAGE.modules
+    spec = importlib.util.find_spec(module)
+    for place in (spec.submodule_search_locations or []) if spec is not None else []:
+        yield Path(place, "bin", "codex")
+    python = tool_environments.installed(PACKAGE, environ)
+    if python is not None:
+        yield from python.parents[1].glob(f"lib/python3*/site-packages/{module}/bin/codex")
 
 
 def private_folder() -> Path:

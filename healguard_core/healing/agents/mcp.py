@@ -21,6 +21,7 @@ class Mcp:
     side: ClassVar[str] = "healing"
     uses_model: ClassVar[str] = "no"
     takes_argument: ClassVar[bool] = False
+    summary: ClassVar[str] = "an MCP client of yours, by `healguard mcp`"
 
     def __init__(self, service: Service) -> None:
         self._exchange = service.exchange
