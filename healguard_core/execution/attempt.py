@@ -29,6 +29,8 @@ class Attempt:
         self.repeatable = False
         self.guarded = True
         self.guard: Any = None
+        self.tracker: Any = None  # follows what heals wrote, from the first one on
+        self.submitted: Dict[int, Tuple[str, Any]] = {}  # by crash: healing code, and what takes secrets out of text
         self.heals = 0
         self.crashes = 0
         self._occurrences: Dict[Tuple[str, int, str], int] = {}

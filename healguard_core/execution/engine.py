@@ -18,6 +18,7 @@ from healguard_core.execution import hooks
 from healguard_core.execution.asking import Agent, ask
 from healguard_core.execution.attempt import Attempt, chain, identity
 from healguard_core.execution.guard.enforcement import Guard
+from healguard_core.execution.guard.veto import Stop
 from healguard_core.execution.instrument.importer import Importer
 from healguard_core.execution.instrument.scope import Scope
 from healguard_core.execution.instrument.sites import Site
@@ -31,8 +32,9 @@ from healguard_core.execution.pause.stack import StackFrame, repository_frames, 
 from healguard_core.execution.pause.trial import Trial
 from healguard_core.execution.runbook import Runbook
 from healguard_core.execution.session import RESUMES, Plan, Resolution, Session
+from healguard_core.execution.tracking.tracker import Tracker
 from healguard_core.execution.units import current_unit, set_unit
-from healguard_core.protocol import Config, CrashContext, Crashed, Left, Noticed, Started, Stopped
+from healguard_core.protocol import Blocked, Config, CrashContext, Crashed, Left, Noticed, Started, Stopped
 
 CO_GENERATOR_KINDS = 0x20 | 0x80 | 0x200  # generator, coroutine, async generator
 
@@ -100,6 +102,8 @@ class Engine:
     def stop(self, exit_code: Optional[int] = None) -> None:
         """Undo `start`. Code that is instrumented already stays so and declines everything."""
         hooks.disable()
+        if self._unit.tracker is not None:
+            self._unit.tracker.finish()
         self._importer.remove()
         if self._scratch is not None:
             self._scratch.cleanup()
@@ -142,6 +146,29 @@ class Engine:
             raise ValueError("healing runs unguarded, so nothing can be protected")
         self._unit.guard = guard.extended(entries)
 
+    def _tracker(self, guard: Optional[Guard]) -> Optional[Tracker]:
+        """What follows the heals of the running unit; None where no policy protects anything."""
+        unit = self._unit
+        if guard is None or not (guard.policy.entries or guard.policy.events):
+            return None
+        if unit.tracker is None:
+            unit.tracker = Tracker(guard.policy, self.config.guard_mode, self._reached, self._fault)
+        tracker: Tracker = unit.tracker
+        return tracker
+
+    def _fault(self, fault: Exception) -> None:
+        self.notice("internal", _told(fault))
+
+    def _reached(self, stop: Stop, heals: Sequence[int]) -> None:
+        """What a heal wrote reached a protected operation: put it on record."""
+        crash = max(heals, default=self._crash)
+        code, redact = self._unit.submitted.get(crash, ("", str))
+        self.journal.record(
+            Blocked(unit=self._unit_name(), crash=crash, code=code, submit=True, rule=stop.rule,
+                    policy_id=stop.policy_id, operation=stop.operation, key=redact(stop.key), where=stop.where,
+                    path=list(stop.path), exact=stop.exact, live=True, message=redact(stop.message))
+        )
+
     def _unit_guard(self) -> Optional[Guard]:
         if not self._unit.guarded:
             return None
@@ -178,6 +205,8 @@ class Engine:
         state.guarded = guarded
         if policy is not None and guarded:
             state.guard = Guard(policy, self._policy_problem)
+        if self._unit.tracker is not None:
+            self._unit.tracker.finish()
         self._unit = state
         set_unit(unit)
 
@@ -186,6 +215,8 @@ class Engine:
         guard = self._unit_guard()
         if guard is not None:
             guard.tidy()
+        if self._unit.tracker is not None:
+            self._unit.tracker.finish()
         if self._unit.name == unit:
             self._unit = Attempt("")
             set_unit("")
@@ -385,6 +416,7 @@ class Engine:
             trial=self._trial,
             max_calls=unit.max_calls if unit.max_calls is not None else self.config.max_calls,
             guard=self._unit_guard(),
+            tracker=self._tracker(self._unit_guard()),
             secrets=secrets,
         )
 
@@ -399,6 +431,7 @@ class Engine:
         resolution = session.resolution
         assert resolution is not None, "every asked session is decided"
         unit = self._unit
+        self._follow(session, frame)
         if resolution.way == "original":
             unit.not_healed()
         elif resolution.way == "outer":
@@ -413,6 +446,13 @@ class Engine:
         self._unit.healed(frame)
         if resolution.way == "raise" and isinstance(resolution.value, BaseException):
             self._offered.append(resolution.value)  # raised on purpose: never a crash of its own
+
+    def _follow(self, session: Session, frame: FrameType) -> None:
+        """Go on in ``frame`` with eyes on what healing code wrote in this pause."""
+        unit = self._unit
+        if unit.tracker is not None and session.submitted:
+            unit.submitted[session.crash] = (session.submitted, session.redact)
+            unit.tracker.go_on(frame)
 
     # ----------------------------------------------------------------- heals of outer frames
 
@@ -430,6 +470,7 @@ class Engine:
         local.busy = True
         try:
             resolution = session.carry_out(plan)
+            self._follow(session, plan.target.frame)
             if resolution is None:
                 self._unit.not_healed()
                 return None

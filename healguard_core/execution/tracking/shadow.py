@@ -7,7 +7,7 @@ from types import CodeType, FrameType
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from healguard_core.execution.tracking.frames import Places
-from healguard_core.execution.tracking.labels import Mark, join
+from healguard_core.execution.tracking.labels import Mark, coarse, join
 from healguard_core.execution.tracking.program import Program, program_of
 
 
@@ -113,11 +113,29 @@ class Shadow:
             summary, call = flight.call
             summary.failed(call)
 
+    def lost(self) -> None:
+        """A fault of ours: whatever this instruction gives depends, for all we know, on everything that is marked."""
+        mark = coarse(join(self.machine.heap.everything(), *self.stack, *self.locals))
+        self.flight = None
+        self.pending = None if mark is None else _Everything(mark)
+
     def arm_midway(self, frame: FrameType) -> None:
         """Take up a frame that waits for something that it called."""
         depth = self.program.depths[max(frame.f_lasti, 0) >> 1]
         self.stack = [None] * max(depth, 0)
         self.pending = midway
+
+
+class _Everything:
+    """Settles an instruction about which nothing is known."""
+
+    __slots__ = ("mark",)
+
+    def __init__(self, mark: Mark) -> None:
+        self.mark = mark
+
+    def __call__(self, shadow: Shadow, depth: int) -> None:
+        shadow.stack[:] = [self.mark] * max(depth, 0)
 
 
 def midway(shadow: Shadow, depth: int) -> None:

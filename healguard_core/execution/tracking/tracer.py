@@ -5,16 +5,18 @@ the trace function, which makes the interpreter switch tracing off; the last ref
 it, and its finaliser switches tracing on again before the program takes its next step.
 """
 
+import os
 import sys
 import threading
 import weakref
 from types import AsyncGeneratorType, CodeType, CoroutineType, FrameType, GeneratorType
-from typing import Any, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 from healguard_core.execution.guard.extent import is_ours
 from healguard_core.execution.guard.veto import Veto
 from healguard_core.execution.tracking import calls
-from healguard_core.execution.tracking.heap import Heap, item
+from healguard_core.execution.tracking.gate import Gate
+from healguard_core.execution.tracking.heap import Heap
 from healguard_core.execution.tracking.labels import Mark, join
 from healguard_core.execution.tracking.operations import step_of
 from healguard_core.execution.tracking.program import Program
@@ -59,14 +61,17 @@ class _Rearm:
 class Machine:
     """Everything that is followed in one process."""
 
-    def __init__(self, heap: Heap, sinks: Sinks, spared: Any) -> None:
+    def __init__(self, heap: Heap, sinks: Sinks, spared: Any, fault: Callable[[Exception], None]) -> None:
         self.heap = heap
         self.sinks = sinks
+        self.fault = fault
         self._spared = spared  # whether a code object is never followed
         self._threads: Dict[int, Thread] = {}
         self._shadows: Dict[int, Shadow] = {}
         self._steps: Dict[int, Any] = {}
         self._spare_known: Dict[int, Any] = {}
+        self._through_runner: List[Any] = []  # what fixtures and alike gave to the test runner, with marks
+        self._gate = Gate(heap)
         self.on = False
 
     # ----------------------------------------------------------------- what operations ask
@@ -163,6 +168,12 @@ class Machine:
         self._attach(frame, shadow)
         return shadow
 
+    def marked_locals(self) -> bool:
+        """Whether a variable of a followed frame, or a value that one returns, is marked."""
+        if any(thread.leaving is not None for thread in self._threads.values()):
+            return True
+        return any(any(shadow.locals) or any(shadow.stack) for shadow in self._shadows.values())
+
     def shadow_of(self, frame: FrameType) -> Optional[Shadow]:
         """The shadow of a frame that is followed."""
         found = self._shadows.get(id(frame))
@@ -188,15 +199,39 @@ class Machine:
             if _gettrace() != self.called:
                 _settrace(self.called)
         code = frame.f_code
-        if self.is_spared(code):
+        if self.is_spared(code) or not self._concerns(thread, frame):
             return chained
         shadow = self._entered(thread, frame, code)
+        if thread.ambient is None and not self._gate.opens(shadow):
+            if shadow.made is None:
+                self._shadows.pop(id(frame), None)
+            return chained
         shadow.chained = chained
         frame.f_trace_lines = chained is not None
         frame.f_trace_opcodes = True
         local = _Local(self, shadow)
         frame.f_trace = local
         return local
+
+    def _concerns(self, thread: Thread, frame: FrameType) -> bool:
+        """Whether ``frame`` runs for the program, not for us or for the test runner. Sets who called it."""
+        parent = thread.current
+        at = frame.f_back
+        if parent is not None and at is not None and id(at) == parent.frame_id:
+            return True
+        while at is not None:
+            found = self.shadow_of(at)
+            if found is not None:
+                thread.current = found
+                return True
+            if self.is_spared(at.f_code):
+                thread.current = None
+                if is_ours(at.f_code):
+                    return thread.healing is not None and bool(thread.healing.runs(frame.f_code))
+                return not frame.f_code.co_filename.startswith(_LIBRARY) or _SITE in frame.f_code.co_filename
+            at = at.f_back
+        thread.current = None
+        return True
 
     def _entered(self, thread: Thread, frame: FrameType, code: CodeType) -> Shadow:
         parent = thread.current
@@ -212,7 +247,10 @@ class Machine:
             self._keep(shadow, _generator_of(flight, frame) if code.co_flags & _GENERATOR_KINDS else None)
             if thread.healing is not None and thread.healing.runs(code):
                 thread.healing.entered(shadow)
-            elif flight is not None:
+            elif flight is None:
+                if self._through_runner and parent is None:
+                    calls.fill_from_flight(shadow, Flight(list(self._through_runner)))
+            else:
                 filling = flight.codes.get(id(code))
                 if filling is not None and parent is not None and shadow.back == parent.frame_id:
                     calls.fill(shadow, filling)
@@ -256,24 +294,16 @@ class Machine:
             if not failed:
                 parent.returned.append((value, mark))
             return
-        thread.current = self._nearest(back)
-        if failed or mark is None:
+        thread.current = None
+        if failed or mark is None or back is None:
             return
-        if back is not None and not self.is_spared(back.f_code):
+        if not self.is_spared(back.f_code):
             armed = self.arm(back)
             if armed is not None:
                 armed.returned.append((value, mark))
                 thread.current = armed
-        elif thread.current is not None:
-            thread.current.returned.append((value, mark))
-
-    def _nearest(self, frame: Optional[FrameType]) -> Optional[Shadow]:
-        while frame is not None:
-            found = self.shadow_of(frame)
-            if found is not None:
-                return found
-            frame = frame.f_back
-        return None
+        elif not is_ours(back.f_code):
+            self._through_runner.append((value, mark))
 
     def _class_body(self, shadow: Shadow, frame: FrameType, back: Optional[FrameType]) -> None:
         """The names of a class body become the class's attributes."""
@@ -306,6 +336,10 @@ def _generator_of(flight: Optional[Flight], frame: FrameType) -> Any:
 _FRAMES = ((GeneratorType, "gi_frame"), (CoroutineType, "cr_frame"), (AsyncGeneratorType, "ag_frame"))
 
 
+_LIBRARY = os.path.dirname(os.__file__) + os.sep
+_SITE = os.sep + "site-packages" + os.sep
+
+
 class _Local:
     """The local trace function of one frame."""
 
@@ -326,6 +360,9 @@ class _Local:
             except Veto:
                 rearm(self._machine, frame, self)
                 raise
+            except Exception as fault:  # a fault of ours must not change the program; it must not go unseen either
+                shadow.lost()
+                self._machine.fault(fault)
             return self
         chained = shadow.chained
         if chained is not None:

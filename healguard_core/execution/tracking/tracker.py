@@ -5,10 +5,11 @@
 
 import sys
 from types import CodeType, FrameType
-from typing import Any, Callable, Dict, Iterable, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 from healguard_core.execution.guard.policy import Policy
 from healguard_core.execution.guard.veto import Stop
+from healguard_core.execution.pause.frame import Ran
 from healguard_core.execution.tracking import calls
 from healguard_core.execution.tracking.frames import readable
 from healguard_core.execution.tracking.heap import Heap, item
@@ -77,13 +78,13 @@ class _Around:
 class Tracker:
     """Follows values from heals to protected operations. ``findings`` are the stops so far."""
 
-    def __init__(self, policy: Policy, mode: str, told: Told) -> None:
+    def __init__(self, policy: Policy, mode: str, told: Told, fault: Callable[[Exception], None]) -> None:
         self.findings: List[Stop] = []
         self.mode = mode if mode == "off" or readable() else "literal"
         self._told = told
         self._heap = Heap()
         self._sinks = Sinks(policy, self._heap, self._found)
-        self._machine = Machine(self._heap, self._sinks, spared)
+        self._machine = Machine(self._heap, self._sinks, spared, fault)
 
     def heal(self, number: int, label: str, frame: FrameType) -> "_Around":
         """Around one run of the healing code of heal ``number``, compiled under ``label``, for the paused ``frame``."""
@@ -92,13 +93,11 @@ class Tracker:
         self._sinks.look()
         return _Around(self._machine, Healing(self, number, label, self._machine.shadow_of(frame)))
 
-    def settle(self, healing: Optional[Healing], frame: FrameType, names: Iterable[str], returns: bool,
-               raised: Optional[BaseException]) -> None:
-        """What ``healing`` bound was written back to ``frame``: ``names``, a value that the frame returns, an error
-        that is raised in it.
-        """
+    def settle(self, healing: Optional[Healing], frame: FrameType, ran: Ran, returns: bool) -> None:
+        """What ``healing`` bound was written back to ``frame``, which will return or raise what ``ran`` says."""
         if healing is None:
             return
+        raised, names = ran.raise_exc, list(ran.bindings) + ran.deleted
         machine = self._machine
         shadow = machine.arm(frame)
         for name in names:
@@ -119,6 +118,9 @@ class Tracker:
     def go_on(self, frame: FrameType) -> None:
         """The program is about to be resumed in ``frame``: follow it and its callers."""
         if self.mode != "track" or not self._machine.on:
+            return
+        if not self._heap and not self._machine.marked_locals():
+            self.finish()
             return
         at: Optional[FrameType] = frame
         while at is not None:
