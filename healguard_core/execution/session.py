@@ -17,6 +17,7 @@ from healguard_core.execution.pause.frame import Ran
 from healguard_core.execution.pause.redaction import Redactor
 from healguard_core.execution.pause.stack import StackFrame
 from healguard_core.execution.pause.trial import Trial, rehearse
+from healguard_core.execution.tracking.tracker import Tracker
 from healguard_core.protocol import (
     PAPER,
     Blocked,
@@ -84,6 +85,7 @@ class Session:
         secrets: Sequence[str] = (),
         guard: Optional[Guard] = None,
     ) -> None:
+        tracker: Optional[Tracker] = None,
         self.exception = exception
         self.frames = list(frames)
         self.crash = crash
@@ -97,6 +99,8 @@ class Session:
         self._trial = trial
         self._guard = guard
         self._redact = Redactor(config.redact, secrets).text
+        self._tracker = tracker
+        self.submitted = ""  # the code that ran last in the live frame
         self._calls_left = max_calls
         self._stopped = False  # whether the guard stopped the last rehearsal
         self._deadline = None if config.timeout is None else _clock() + config.timeout
@@ -135,7 +139,7 @@ class Session:
         if outcome is not None and self._stopped:
             return outcome
         if outcome is None:
-            ran = frame.paused.run(code, label=self._label(), echo=False, watch=watch)
+            ran, _ = self._run(frame, code, watch, echo=False)
             if watch is not None and watch.stops:
                 return self._blocked(code, watch.stops, submit=False, live=True, stdout=ran.stdout)
             outcome = self._outcome(code, False, ran.stdout, ran.value_repr, ran.error)
@@ -203,7 +207,7 @@ class Session:
     ) -> Tuple[ExecuteOutcome, Optional[Resolution]]:
         began = _clock()
         watch = self._watch(code, submit=True)
-        ran = target.paused.run(code, label=self._label(), echo=True, watch=watch)
+        ran, healing = self._run(target, code, watch, echo=True)
         if watch is not None and watch.stops:
             return self._blocked(code, watch.stops, submit=True, live=True, stdout=ran.stdout), None
         error = ran.error or _leaves_badly(target, ran, resume)
@@ -221,6 +225,8 @@ class Session:
         self._record(
             Healed(
                 crash=self.crash,
+        if self._tracker is not None:
+            self._tracker.settle(healing, target.frame, ran, resolution.way == "return")
                 code=code,
                 resume=resolution.way,
                 frame=target.index,
@@ -242,6 +248,18 @@ class Session:
         """Run ``code`` in a forked child: its outcome, or None and why it has to run in the live process."""
         self._stopped = False
         if self._config.trial == "off":
+    def _run(self, target: StackFrame, code: str, watch: Optional[Watch], *, echo: bool) -> Tuple[Ran, Any]:
+        """Run ``code`` in the live process, and follow what it writes."""
+        if self._tracker is None:
+            return target.paused.run(code, label=self._label(), echo=echo, watch=watch), None
+        self.submitted = code
+        with self._tracker.heal(self.crash, self._label(), target.frame) as healing:
+            return target.paused.run(code, label=self._label(), echo=echo, watch=watch), healing
+
+    def redact(self, text: str) -> str:
+        """``text`` without secrets of the paused frames."""
+        return self._redact(text)
+
             return None, "trials are switched off"
         possible, why = self._trial.possible()
         if not possible:
