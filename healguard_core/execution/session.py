@@ -84,8 +84,8 @@ class Session:
         max_calls: int,
         secrets: Sequence[str] = (),
         guard: Optional[Guard] = None,
-    ) -> None:
         tracker: Optional[Tracker] = None,
+    ) -> None:
         self.exception = exception
         self.frames = list(frames)
         self.crash = crash
@@ -98,9 +98,9 @@ class Session:
         self._context: Optional[CrashContext] = None
         self._trial = trial
         self._guard = guard
-        self._redact = Redactor(config.redact, secrets).text
         self._tracker = tracker
         self.submitted = ""  # the code that ran last in the live frame
+        self._redact = Redactor(config.redact, secrets).text
         self._calls_left = max_calls
         self._stopped = False  # whether the guard stopped the last rehearsal
         self._deadline = None if config.timeout is None else _clock() + config.timeout
@@ -219,14 +219,14 @@ class Session:
         if error:
             return self._stumble(code, error, live=True, began=began, stdout=ran.stdout), None
         resolution = _resolution(target, ran, resume)
+        if self._tracker is not None:
+            self._tracker.settle(healing, target.frame, ran, resolution.way == "return")
         wrote = list(ran.wrote)
         if resolution.way == "return":
             wrote.append("return value")
         self._record(
             Healed(
                 crash=self.crash,
-        if self._tracker is not None:
-            self._tracker.settle(healing, target.frame, ran, resolution.way == "return")
                 code=code,
                 resume=resolution.way,
                 frame=target.index,
@@ -242,12 +242,6 @@ class Session:
         )
         return self._outcome(code, True, ran.stdout, ran.value_repr), resolution
 
-    def _in_child(
-        self, target: StackFrame, code: str, watch: Optional[Watch], *, submit: bool
-    ) -> Tuple[Optional[ExecuteOutcome], str]:
-        """Run ``code`` in a forked child: its outcome, or None and why it has to run in the live process."""
-        self._stopped = False
-        if self._config.trial == "off":
     def _run(self, target: StackFrame, code: str, watch: Optional[Watch], *, echo: bool) -> Tuple[Ran, Any]:
         """Run ``code`` in the live process, and follow what it writes."""
         if self._tracker is None:
@@ -260,6 +254,12 @@ class Session:
         """``text`` without secrets of the paused frames."""
         return self._redact(text)
 
+    def _in_child(
+        self, target: StackFrame, code: str, watch: Optional[Watch], *, submit: bool
+    ) -> Tuple[Optional[ExecuteOutcome], str]:
+        """Run ``code`` in a forked child: its outcome, or None and why it has to run in the live process."""
+        self._stopped = False
+        if self._config.trial == "off":
             return None, "trials are switched off"
         possible, why = self._trial.possible()
         if not possible:
