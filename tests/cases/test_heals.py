@@ -1,8 +1,7 @@
 """Every case of ``heals/`` with each of its heals, through the real plugin in a process of its own.
 
 A case is a folder: ``program.py`` crashes in ``run()`` and ``ok(result)`` says whether a result is right,
-``expected.toml`` lists heals with the category that each must give under its ``sinks.yaml``. ``until_tracked`` is the
-category as long as values are not followed after a heal: where it stands, tracking must turn it into ``outcome``.
+``expected.toml`` lists heals with the category that each must give under its ``sinks.yaml``.
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ def run(project: Path, heal: dict[str, Any]) -> dict[str, Any]:
 def test_gives_the_claimed_outcome(folder: Path, error: str, heal: dict[str, Any], tmp_path: Path) -> None:
     lay_out(folder, tmp_path)
     test = run(tmp_path, heal)
-    assert test["outcome"] == heal.get("until_tracked", heal["outcome"]), test["terminal"]
+    assert test["outcome"] == heal["outcome"], test["terminal"]
     assert {crash["error"] for crash in test["crashes"]} == {error}
 
 

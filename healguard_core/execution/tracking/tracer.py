@@ -357,9 +357,10 @@ class _Local:
             thread.frame = frame
             try:
                 shadow.opcode(frame)
-            except Veto:
+            except Veto as veto:
+                __tracebackhide__ = True
                 rearm(self._machine, frame, self)
-                raise
+                raise veto.with_traceback(None) from None
             except Exception as fault:  # a fault of ours must not change the program; it must not go unseen either
                 shadow.lost()
                 self._machine.fault(fault)

@@ -140,7 +140,7 @@ class Tracker:
         self._told(stop, mark.numbers())
 
 
-_RUNNERS = ("pytest", "_pytest", "pluggy", "xdist", "execnet", "coverage", "pytest_cov", "pytest_asyncio",
+_RUNNERS = ("pytest", "_pytest", "pluggy", "pytest_heal", "_hypothesis_pytestplugin", "xdist", "execnet", "coverage", "pytest_cov", "pytest_asyncio",
             "pytest_timeout", "pytest_rerunfailures", "_pydevd_bundle", "pydevd")
 _UNITTEST = ("case", "suite", "runner", "main", "loader", "result")
 
