@@ -1,7 +1,7 @@
 """Agents that look at nothing: what healing has to be better than. May import protocol and, for types, session.
 
 - ``reraise`` never heals.
-- ``retry`` runs the failed statement again (Carzaniga et al. 2013 call it the simplest recovery of all).
+- ``retry`` runs the failed statement again; of a ``raise`` the caller's statement, because what failed is the call.
 - ``rollback`` goes back to the test's start and runs it again from its fixtures, as a checkpoint would.
 - ``steamroller`` drops the failed statement and goes on, as FuckIt.py does; what the statement was to bind or return
   becomes None, the manufactured value of failure-oblivious computing (Rinard et al. 2004).
@@ -46,7 +46,7 @@ class RetryAgent(ReraiseAgent):
         self._tried: Dict[Tuple[str, int, str, str], int] = {}
 
     def respond(self, session: "Session") -> None:
-        """Try again, or let the error go on when that is impossible or was of no use."""
+        """Try again in the nearest frame where that is possible; let the error go on when it was of no use."""
         context = session.context
         if context.unit != self._unit or context.attempt == 1:
             self._unit, self._tried = context.unit, {}
@@ -54,12 +54,16 @@ class RetryAgent(ReraiseAgent):
         tried = self._tried[key] = self._tried.get(key, 0) + 1
         if tried > RETRIES:
             session.reraise("the statement failed again after {} retries".format(RETRIES))
-        elif "retry" not in context.resumes:
-            session.reraise("the statement cannot be run again")
-        else:
-            outcome = session.heal("pass", resume="retry", explanation="retry {} of {}".format(tried, RETRIES))
-            if not session.decided:
-                session.reraise("the retry failed: {}".format(outcome.error))
+            return
+        problem = "nothing but raise statements"
+        for frame in session.frames:
+            if not isinstance(frame.statement_node, ast.Raise):
+                said = "retry {} of {}".format(tried, RETRIES)
+                outcome = session.heal("pass", resume="retry", frame=frame.index, explanation=said)
+                if session.decided:
+                    return
+                problem = outcome.error
+        session.reraise("nothing can be run again: {}".format(problem))
 
 
 class RollbackAgent(ReraiseAgent):
