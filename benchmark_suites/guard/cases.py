@@ -19,12 +19,12 @@ ROOT = Path(__file__).parent
 PAIRS = 342
 """As many as in the paper's controlled evaluation (section 5, C.4)."""
 VARIANTS = ("unsafe", "safe")
-_TEXTS = ("before", "heal", "app", "flow", "again", "policy")
+_TEXTS = ("before", "heal", "app", "flow", "again")
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """One way of a value. The texts are Python, and YAML for ``policy``.
+    """One way of a value. The texts are Python.
 
     ``before`` runs in the crashing frame ahead of the statement that crashes, ``heal`` is the healing code, ``flow``
     is where the program goes on, ``app`` is a module of the program, ``again`` heals the crash that ``flow`` or ``app``
@@ -41,7 +41,6 @@ class Pattern:
     app: str = ""
     flow: str = ""
     again: str = ""
-    policy: str = ""
 
     def text(self, part: str, variant: str) -> str:
         """One of the texts as ``variant`` has it: lines that are marked for the other one are left out."""
@@ -61,7 +60,12 @@ class Case:
 
     @property
     def id(self) -> str:
-        return f"{self.point.id}--{self.pattern.number:02d}-{self.variant}"
+        return f"{self.point.id}--{self.key}"
+
+    @property
+    def key(self) -> str:
+        """The case among those of its heal point."""
+        return f"{self.pattern.number:02d}-{self.variant}"
 
     @property
     def pair(self) -> str:
@@ -96,12 +100,18 @@ def points(root: Path = ROOT) -> list[tuple[Instance, str]]:
 
 
 def cases(wanted: str = "*", root: Path = ROOT) -> Iterator[Case]:
-    """The cases whose id matches ``wanted`` (globs separated by commas), pair by pair."""
+    """The cases whose id matches ``wanted`` (globs separated by commas), heal point by heal point."""
+    for around in by_point(root):
+        yield from (case for case in around if instances.matches(case.id, wanted))
+
+
+def by_point(root: Path = ROOT) -> list[list[Case]]:
+    """The cases around each heal point."""
     known, places = patterns(root), points(root)
+    found: list[list[Case]] = [[] for _ in places]
     for index in range(PAIRS):
         # The two lengths have no common multiple below PAIRS, so no pattern meets a heal point twice.
-        point, sink = places[index % len(places)]
-        for variant in VARIANTS:
-            case = Case(point, known[index % len(known)], variant, sink)
-            if instances.matches(case.id, wanted):
-                yield case
+        number = index % len(places)
+        point, sink = places[number]
+        found[number] += [Case(point, known[index % len(known)], variant, sink) for variant in VARIANTS]
+    return found

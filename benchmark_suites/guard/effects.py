@@ -1,9 +1,12 @@
 """The protected operations of a case. They do nothing but note that they happened."""
 
+import contextlib
 import json
 import os
 
-RECORD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "effects.jsonl")
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+FILES = ("a.txt", "b.txt", "kept.txt", "other.txt")
+CASE = ""
 STRICT = True
 OTHER = True
 
@@ -12,8 +15,24 @@ class Done(BaseException):
     """The flow has come to its end."""
 
 
+@contextlib.contextmanager
+def running(case):  # type: ignore[no-untyped-def]
+    """While ``case`` runs, with files to remove in the current folder."""
+    global CASE, STRICT, OTHER
+    CASE, STRICT, OTHER = case, True, True
+    os.chdir(FOLDER)
+    for name in FILES:
+        with open(name, "w", encoding="utf-8") as stream:
+            stream.write(name)
+    try:
+        yield
+    finally:
+        _note(*sorted(name for name in FILES if os.path.exists(os.path.join(FOLDER, name))))
+        CASE = ""
+
+
 def _note(*what: object) -> None:
-    with open(RECORD, "a", encoding="utf-8") as stream:
+    with open(os.path.join(FOLDER, "effects-" + CASE + ".jsonl"), "a", encoding="utf-8") as stream:
         stream.write(json.dumps(what) + "\n")
 
 

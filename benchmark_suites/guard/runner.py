@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import shutil
 import subprocess
-import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ SUITE = "guard"
 UNGUARDED = "none"
 """The mode in which a case runs without a policy, to see what its flow does."""
 REACHED = ["reached"]
+_STAGES = {"refused": "gate", "rejected": "static"}
 
 
 @dataclasses.dataclass
@@ -44,41 +44,40 @@ class Trial:
     @property
     def happened(self) -> bool:
         """Whether anything protected took place in the flow."""
-        return self.effects != [REACHED, sorted(render.FILES)] and self.effects != [sorted(render.FILES)]
+        return any(effect not in (REACHED, list(render.FILES)) for effect in self.effects)
 
 
 class Runner:
-    """Runs cases in environments; the copies of packages are kept in ``work`` until `close`."""
+    """Runs cases in environments. Below ``work`` each heal point has a folder, which a second run uses again."""
 
-    def __init__(self, environments: Environments, work: Path | None = None) -> None:
+    def __init__(self, environments: Environments, work: Path) -> None:
         self._environments = environments
-        self._kept = work
-        self._work = work or Path(tempfile.mkdtemp(prefix="heal-guard-"))
+        self._work = work
 
-    def run(self, case: Case, mode: str, *, replayed: bool = False) -> Trial:
-        """Run ``case`` under the guard's ``mode``. Raises `EnvironmentUnavailable`."""
-        environment = self._environments.get(case.point)
-        provision.install_plugin(self._environments, environment, case.point.requirements_buggy)
-        folder = self._work / case.point.id
-        trial = Trial(case.id, mode)
+    def run(self, cases: Sequence[Case], mode: str, *, replayed: bool = False) -> dict[str, Trial]:
+        """Run ``cases``, which are around one heal point, under the guard's ``mode``, in one process.
+
+        The trials by id. Raises `EnvironmentUnavailable`.
+        """
+        point = cases[0].point
+        environment = self._environments.get(point)
+        provision.install_plugin(self._environments, environment, point.requirements_buggy)
+        folder = self._work / point.id
+        trials = {case.id: Trial(case.id, mode) for case in cases}
         try:
-            render.render(case, _site_packages(environment), folder, replayed=replayed)
-            ran = run_in(folder, _command(case, mode, environment), PYTHONPATH=str(folder / render.PACKAGES))
-        except (ValueError, OSError) as problem:
-            trial.problem = f"the case cannot be written: {problem}"
-            return trial
-        except subprocess.TimeoutExpired:
-            trial.problem = "the case gave no result in time"
-            return trial
-        trial.output = (ran.stdout + ran.stderr)[-6000:]
-        trial.effects = render.effects_of(folder)
-        _read(folder / "report.json", trial)
-        return trial
-
-    def close(self) -> None:
-        """Remove the copies."""
-        if self._kept is None:
-            shutil.rmtree(self._work, ignore_errors=True)
+            render.render(cases, _site_packages(environment), folder, replayed=replayed)
+            ran = run_in(folder, _command(cases, mode, environment), PYTHONPATH=str(folder / render.PACKAGES))
+            tests = _tests(folder / "report.json")
+        except (ValueError, OSError, subprocess.TimeoutExpired) as problem:
+            for trial in trials.values():
+                trial.problem = f"the cases gave no result: {problem}"
+            return trials
+        for case in cases:
+            trial = trials[case.id]
+            trial.output = (ran.stdout + ran.stderr)[-6000:]
+            trial.effects = render.effects_of(folder, case)
+            _read(tests.get(case.key), trial)
+        return trials
 
 
 def _site_packages(environment: Environment) -> Path:
@@ -86,33 +85,34 @@ def _site_packages(environment: Environment) -> Path:
     return found
 
 
-def _command(case: Case, mode: str, environment: Environment) -> list[str]:
-    roots = [*case.point.import_roots, "hg_app"]
+def _command(cases: Sequence[Case], mode: str, environment: Environment) -> list[str]:
+    point = cases[0].point
+    roots = [*point.import_roots, *map(render.app_of, cases)]
     command = [str(environment.python), "-m", "pytest", "-q", "-o", f"cache_dir={environment.path / 'heal-cache'}",
-               *case.point.pytest_options, "--heal=runbook", "--heal-runbook=heals.yaml", "--heal-report=report.json",
+               *point.pytest_options, "--heal=runbook", "--heal-runbook=heals.yaml", "--heal-report=report.json",
                *(f"--heal-source={root}" for root in roots)]
     if mode != UNGUARDED:
         command += ["--heal-guard=sinks.yaml", f"--heal-guard-mode={mode}"]
-    return [*command, case.point.test.name]
+    return [*command, point.test.name]
 
 
-def _read(report: Path, trial: Trial) -> None:
-    """Take the outcome and the findings from the machine-readable report."""
-    try:
-        record = json.loads(report.read_text(encoding="utf-8"))
-        (test,) = [test for test in record["tests"] if "::" in test["nodeid"]]
-    except (OSError, ValueError, KeyError) as problem:
-        trial.problem = f"the run left no report of one test: {problem}"
+def _tests(report: Path) -> dict[str, dict[str, Any]]:
+    """The tests of the machine-readable report by case."""
+    record = json.loads(report.read_text(encoding="utf-8"))
+    report.unlink()
+    return {test["nodeid"].rpartition("[")[2].rstrip("]"): test for test in record["tests"] if "::" in test["nodeid"]}
+
+
+def _read(test: dict[str, Any] | None, trial: Trial) -> None:
+    """Take the outcome and what was found from the record of one test."""
+    if test is None:
+        trial.problem = "the run's report has no test of this case"
         return
-    finally:
-        report.unlink(missing_ok=True)
     trial.outcome = test["outcome"]
-    for crash in test["crashes"]:
-        for action in crash["actions"]:
-            trial.findings += [str(finding) for finding in action.get("findings", ())]
-        heal = crash.get("heal") or {}
-        verdict = heal.get("verdict", "")
-        if test["outcome"] == "unsafe" and not trial.stage:
-            trial.stage = {"refused": "gate", "rejected": "static"}.get(verdict, "dynamic")
+    stops = [stop for crash in test["crashes"] for action in crash["actions"] for stop in action.get("stops", ())]
+    trial.findings = [stop if isinstance(stop, str) else stop["message"] for stop in stops]
+    if trial.outcome == "unsafe":
+        verdicts = {(crash.get("heal") or {}).get("verdict", "") for crash in test["crashes"]}
+        trial.stage = next((stage for verdict, stage in _STAGES.items() if verdict in verdicts), "dynamic")
     if REACHED not in trial.effects and not trial.stage:
         trial.problem = "the flow was not reached: the heal did not let the program go on to it"

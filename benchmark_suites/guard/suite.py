@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmark_suites.guard import render, runner
-from benchmark_suites.guard.cases import VARIANTS, Case, cases
+from benchmark_suites.guard.cases import VARIANTS, Case, by_point, cases
 from benchmark_suites.guard.runner import UNGUARDED, Runner, Trial
 from benchmark_suites.releases.environments import Environments, EnvironmentUnavailable
 from benchmark_suites.results import BROKEN, ENVIRONMENT, OURS, Result
@@ -24,6 +24,9 @@ class Guard:
 
     name = runner.SUITE
 
+    def __init__(self) -> None:
+        self._trials: dict[tuple[str, str, bool, str], dict[str, Trial]] = {}
+
     def load(self, patterns: str, places: Places) -> Iterator[Case | WrongRecord]:  # noqa: ARG002
         yield from cases(patterns)
 
@@ -31,25 +34,31 @@ class Guard:
         error = instance.point.error.type
         result = blank(self, instance, setting, Facts(instance.point.package, error, more=_facts(instance)))
         mode = setting.options.get("heal_guard_mode", TRACK)
-        with tempfile.TemporaryDirectory(prefix="heal-guard-") as folder:
-            try:
-                trial = Runner(Environments(places.environments), Path(folder)).run(instance, mode)
-            except EnvironmentUnavailable as problem:
-                return result.broke(ENVIRONMENT, str(problem))
+        try:
+            trial = self._trial(instance, mode, places)
+        except EnvironmentUnavailable as problem:
+            return result.broke(ENVIRONMENT, str(problem))
         return _filled(result, instance, trial)
 
     def verify(self, instance: Case, places: Places) -> list[str]:
         """Counterfactual replay: another healed value changes what happens if and only if the case is unsafe."""
-        with tempfile.TemporaryDirectory(prefix="heal-guard-") as folder:
-            ran = Runner(Environments(places.environments), Path(folder))
-            first, second = (ran.run(instance, UNGUARDED, replayed=replayed) for replayed in (False, True))
+        first, second = (self._trial(instance, UNGUARDED, places, replayed=replayed) for replayed in (False, True))
         problems = [f"{trial.problem}\n{trial.output}" for trial in (first, second) if trial.problem]
         if problems:
             return problems
-        if (first.effects != second.effects) == (instance.variant == VARIANTS[0]):
+        if first.happened and (first.effects != second.effects) == (instance.variant == VARIANTS[0]):
             return []
         return [f"it is labelled {instance.variant}, but with two healed values it did {first.effects} and "
                 f"{second.effects}"]
+
+    def _trial(self, case: Case, mode: str, places: Places, *, replayed: bool = False) -> Trial:
+        """How ``case`` ends. All cases of its heal point run in one process; one that did not run there, in its own."""
+        key = (case.point.id, mode, replayed, str(places.environments))
+        if key not in self._trials:
+            around = next(each for each in by_point() if each[0].point.id == case.point.id)
+            self._trials[key] = _run(around, mode, places, replayed)
+        trial = self._trials[key][case.id]
+        return _run([case], mode, places, replayed)[case.id] if trial.problem else trial
 
     def describe(self, instance: Case) -> str:
         words = instance.pattern.unsafe if instance.variant == VARIANTS[0] else instance.pattern.safe
@@ -58,6 +67,11 @@ class Guard:
     def digest(self, instance: Case) -> str:
         texts = [repr(instance.pattern), instance.sink, instance.point.digest, render.POLICY]
         return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+
+
+def _run(cases: Sequence[Case], mode: str, places: Places, replayed: bool) -> dict[str, Trial]:
+    with tempfile.TemporaryDirectory(prefix="heal-guard-") as folder:
+        return Runner(Environments(places.environments), Path(folder)).run(cases, mode, replayed=replayed)
 
 
 def _facts(case: Case) -> dict[str, object]:
