@@ -110,7 +110,8 @@ def _read(test: dict[str, Any] | None, trial: Trial) -> None:
         return
     trial.outcome = test["outcome"]
     stops = [stop for crash in test["crashes"] for action in crash["actions"] for stop in action.get("stops", ())]
-    trial.findings = [stop if isinstance(stop, str) else stop["message"] for stop in stops]
+    trial.findings = [f"{stop['rule']} {stop['operation']} ({stop['policy_id']})" for stop in stops]
+    trial.exact = all(stop["exact"] for stop in stops)
     if trial.outcome == "unsafe":
         verdicts = {(crash.get("heal") or {}).get("verdict", "") for crash in test["crashes"]}
         trial.stage = next((stage for verdict, stage in _STAGES.items() if verdict in verdicts), "dynamic")
