@@ -1,4 +1,4 @@
-"""``python -m benchmark_suites {list,verify,report,compare}``. Imports the suites and the machinery."""
+"""``python -m benchmark_suites {list,verify,select,report,compare}``. Imports the suites and the machinery."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from benchmark_suites import SUITES
 from benchmark_suites.compare import compare
 from benchmark_suites.releases.environments import default_root
 from benchmark_suites.report import write_report
+from benchmark_suites.selection import by_suite
 from benchmark_suites.suite import Places, WrongRecord, find
+from benchmark_suites.tables import outcomes
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,6 +37,11 @@ def _parser() -> argparse.ArgumentParser:
     verifying.add_argument("--suite", default="releases")
     _add_places(verifying)
     verifying.set_defaults(run=_verify)
+    selecting = commands.add_parser("select", help="choose target tests of a public benchmark's records (needs Docker)")
+    selecting.add_argument("--out", type=Path, required=True, metavar="FILE.jsonl",
+                           help="where the chosen records go; those that are there already are not looked at again")
+    _add_places(selecting)
+    selecting.set_defaults(run=_select)
     reporting = commands.add_parser("report", help="render the tables and figures of a folder of results")
     reporting.add_argument("results", type=Path, metavar="DIR", help="what --heal-results was")
     reporting.add_argument("--suite", help="only this suite (default: each one that has results)")
@@ -87,9 +94,25 @@ def _verify(given: argparse.Namespace) -> int:
     return 0 if checked and not wrong else 1
 
 
+def _select(given: argparse.Namespace) -> int:
+    from benchmark_suites.healbench.choosing import KEPT, select
+    from benchmark_suites.healbench.engine import EngineUnavailable, Limits
+
+    if not given.heal_records:
+        raise ValueError("say which records to choose from: --heal-records=FILE")
+    try:
+        ledger = select(given.heal_records, given.out, given.instances, Limits(), sys.stdout)
+    except EngineUnavailable as problem:
+        raise ValueError(str(problem)) from None
+    print("\n".join(f"{count:>6} {verdict}" for verdict, count in ledger.most_common()))
+    return 0 if ledger[KEPT] else 1
+
+
 def _report(given: argparse.Namespace) -> int:
-    for path in write_report(given.results, given.out or given.results / "report", given.suite):
-        print(path)
+    written = write_report(given.results, given.out or given.results / "report", given.suite)
+    for name, settings in by_suite(given.results, given.suite).items():
+        print(f"{name}\n{outcomes(settings).text()}\n")
+    print(*written, sep="\n")
     return 0
 
 

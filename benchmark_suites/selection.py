@@ -25,8 +25,9 @@ def by_suite(folder: Path, suite: str | None = None) -> dict[str, dict[str, list
 
 
 def _order(item: tuple[str, list[Result]]) -> tuple[int, str]:
-    agent = item[1][0].agent
-    return (BASELINES.index(agent) if agent in BASELINES else len(BASELINES), item[0])
+    first = item[1][0]
+    place = BASELINES.index(first.agent) if first.agent in BASELINES else len(BASELINES)
+    return place, first.setting.label
 
 
 def one_setting(settings: dict[str, list[Result]], wanted: str) -> list[Result]:

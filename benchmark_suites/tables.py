@@ -30,6 +30,14 @@ class Table:
         text = "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines)
         return text + (f"\n\n{self.note}" if self.note else "")
 
+    def text(self) -> str:
+        """The table for a terminal, without title and note."""
+        lines = [self.columns, *self.rows]
+        widths = [max(len(line[place]) for line in lines) for place in range(len(self.columns))]
+        return "\n".join("  ".join(cell.rjust(width) if place else cell.ljust(width)
+                                   for place, (cell, width) in enumerate(zip(line, widths, strict=True))).rstrip()
+                         for line in lines)
+
     def csv(self) -> str:
         """The table as CSV, with its columns as the first line."""
         out = io.StringIO()
