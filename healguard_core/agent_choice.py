@@ -21,11 +21,13 @@ GROUP = "healguard.agents"
 RUNBOOK = "runbook"
 
 
-def chosen(config: Config, model: str, aliases: Sequence[str], max_cost: float | None) -> Agent | None:
+def chosen(
+    config: Config, model: str, aliases: Sequence[str], max_cost: float | None, sandbox: str = "auto"
+) -> Agent | None:
     """The agent that ``config`` names, for this process; None for ``runbook``. Raises `SettingsError`."""
     factory = _factory(config.agent)
     if _is_remote(factory):
-        address, model_id = _start(config, factory, model, aliases, max_cost)
+        address, model_id = _start(config, factory, model, aliases, max_cost, sandbox)
         return LinkAgent(config.agent, address, model=model_id, timeout=config.timeout)
     _refuse_cost(config.agent, max_cost)
     if factory is None:
@@ -42,11 +44,14 @@ def chosen(config: Config, model: str, aliases: Sequence[str], max_cost: float |
 
 @contextlib.contextmanager
 def started_elsewhere(
-    config: Config, model: str, aliases: Sequence[str], max_cost: float | None
+    config: Config, model: str, aliases: Sequence[str], max_cost: float | None, sandbox: str = "auto",
+    socket: Path | None = None,
 ) -> Iterator[None]:
     """For a program in another interpreter: start the healing side if the agent has one, and say in ``config`` where.
 
-    It ends with the block. Agents without one are made over there, where any mistake is noticed.
+    With ``socket`` that is a unix socket of this name, which a container without network can mount; where it has
+    another name in there, ``config.agent_options["link"]["path"]`` is to be set to that. It ends with the block.
+    Agents without one are made over there, where any mistake is noticed.
     """
     found = {point.name for point in entry_points(group=GROUP)}
     factory = _factory(config.agent) if config.agent.partition(":")[0] in found else None
@@ -54,7 +59,7 @@ def started_elsewhere(
         _refuse_cost(config.agent, max_cost)
         yield
         return
-    address, model_id = _start(config, factory, model, aliases, max_cost)
+    address, model_id = _start(config, factory, model, aliases, max_cost, sandbox, socket)
     config.agent_options["link"] = {**address.to_json(), "model": model_id}
     try:
         yield
@@ -88,7 +93,8 @@ def _refuse_cost(agent: str, max_cost: float | None) -> None:
 
 
 def _start(
-    config: Config, factory: Any, asked: str, aliases: Sequence[str], max_cost: float | None
+    config: Config, factory: Any, asked: str, aliases: Sequence[str], max_cost: float | None, sandbox: str,
+    socket: Path | None = None,
 ) -> tuple[Address, str]:
     """Start the healing side: where it is, and the model's id."""
     from healguard_core.healing.models import ModelError, resolve
@@ -102,7 +108,8 @@ def _start(
         if max_cost is not None and (model is None or not model.priced):
             advice = "declare the price: --model-alias 'x = PROVIDER/NAME input=USD output=USD' --model x"
             raise SettingsError([Problem("HF411", "--max-cost", "it cannot hold: the price is not known", advice)])
-        address = start_healing(agent=config.agent, model=model, root=Path(config.root), max_cost=max_cost)
+        address = start_healing(agent=config.agent, model=model, root=Path(config.root), max_cost=max_cost,
+                                sandbox=sandbox, socket=socket, redact=config.redact)
     except (ModelError, StartError) as error:
         place = "--model" if isinstance(error, ModelError) else "--agent"
         raise SettingsError([Problem("HF410", place, str(error))]) from error

@@ -100,6 +100,8 @@ def _run_parser(parser: argparse.ArgumentParser) -> None:
         "'ALIAS = PROVIDER/NAME [base_url=URL] [key=VARIABLE] [input=USD] [output=USD] [cached=USD]' (repeatable)")
     add("--max-calls", type=int, default=100, metavar="N", help="calls per crash (100)")
     add("--timeout", type=float, default=None, metavar="SECONDS", help="time per crash (no limit)")
+    add("--sandbox", choices=("auto", "bwrap", "landlock", "user", "none"), default="auto",
+        help="what keeps agents that look at the repository from changing it (auto: the strongest that holds here)")
     add("--max-cost", type=float, default=None, metavar="USD", help="cost of the whole run (no limit)")
     add("--agent-option", metavar="KEY=VALUE", action="append", default=[], help="for example rules=all (repeatable)")
     add("--python", metavar="EXE", default="", help="run the program with this interpreter (3.8 or newer)")
@@ -192,7 +194,7 @@ def _agent(words: argparse.Namespace, config: Config) -> "Agent | None":
     """The agent in this process. Raises `SettingsError` naming the nearest agents."""
     from healguard_core.agent_choice import chosen
 
-    return chosen(config, words.model, words.model_alias, words.max_cost)
+    return chosen(config, words.model, words.model_alias, words.max_cost, words.sandbox)
 
 
 def _program(words: argparse.Namespace) -> "Program":
@@ -226,7 +228,7 @@ def _run_elsewhere(words: argparse.Namespace, config: Config) -> int:
     from healguard_core.bundle import build_bundle
     from healguard_core.execution.journal import read
 
-    with started_elsewhere(config, words.model, words.model_alias, words.max_cost), \
+    with started_elsewhere(config, words.model, words.model_alias, words.max_cost, words.sandbox), \
             tempfile.TemporaryDirectory(prefix="healguard-") as directory:
         bundle, settings = Path(directory, "healguard.zip"), Path(directory, "config.json")
         if words.report and config.journal is None:

@@ -9,6 +9,7 @@ from healguard_core.protocol import (
     Blocked,
     Crashed,
     Event,
+    Explored,
     Finding,
     Healed,
     Probed,
@@ -103,7 +104,7 @@ def summary(events: Sequence[Event]) -> List[Dict[str, Any]]:
 
     Keys: ``crash``, ``error``, ``message``, ``file``, ``function``, ``line``, ``statement``, ``why`` (nobody would
     handle it), ``second_look``, ``thread``, ``actions``, ``heal`` (None without one), ``by`` and ``reason`` (of whoever
-    decided), and ``usage`` where a model was asked. An action has ``kind`` (probe, submit or reraise), ``code``,
+    decided), and ``usage`` where a model was asked. An action has ``kind`` (probe, explore, submit or reraise), ``code``,
     ``error`` and ``ms``.
     """
     records: List[Dict[str, Any]] = []
@@ -144,6 +145,8 @@ def _add(record: Dict[str, Any], event: Event) -> None:
     if isinstance(event, Probed):
         actions.append(dict(_action("probe", event.code, event.error, event.ms), stdout=event.stdout,
                             value=event.value_repr, child=event.child, note=event.note))
+    elif isinstance(event, Explored):
+        actions.append(dict(_action("explore", event.command, event.problem, event.ms), exit_code=event.exit_code))
     elif isinstance(event, Refused):
         kind = "submit" if event.submit else "probe"
         actions.append(dict(_action(kind, event.code, "; ".join(map(_spelled, event.findings)), 0.0),

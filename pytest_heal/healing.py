@@ -71,9 +71,10 @@ class Healing:
         if not told:
             return None
         self.model, self.shown = told["model"], told["shown"]
-        return Address(told["host"], told["port"], told["token"])
+        return Address.from_json(told)
 
     def _start(self, name: str, factory: Any, asked_by: str) -> Address:
+        from healguard_core.healing.cassettes import CassetteError
         from healguard_core.healing.models import ModelError
         from healguard_core.healing.starting import StartError, start_healing
 
@@ -87,7 +88,10 @@ class Healing:
                 self.model, self.shown = model.id, str(model)
             self._check_cost(name, model)
             return start_healing(agent=name, model=model, root=self._config.rootpath, max_cost=settings.max_cost,
-                                 progress=self._progress())
+                                 progress=self._progress(), sandbox=settings.sandbox, redact=settings.core.redact,
+                                 cassettes=self._cassettes())
+        except CassetteError as error:
+            raise pytest.UsageError(str(error)) from error
         except ModelError as error:
             raise pytest.UsageError(f"--heal-model={settings.model}: {error}") from error
         except StartError as error:
@@ -96,9 +100,27 @@ class Healing:
     def _check_installed(self, argument: str, factory: Any, asked_by: str) -> None:
         from healguard_core.healing.service import missing
 
+        if self._replayed():
+            return  # nobody is asked
         problem = missing(factory, argument, self._config.rootpath)
         if problem:
             raise pytest.UsageError(f"{asked_by}: {problem}")
+
+    def _cassettes(self) -> Any:
+        from healguard_core.healing.starting import Cassettes
+
+        settings = self._settings
+        return Cassettes(str(settings.cassette or ""), str(settings.http_cassette or ""), settings.cassette_mode)
+
+    def _replayed(self) -> bool:
+        """Whether what agents do comes from a cassette alone."""
+        from healguard_core.healing.cassettes import CassetteError, records
+
+        settings = self._settings
+        try:
+            return settings.cassette is not None and not records(settings.cassette, settings.cassette_mode)
+        except CassetteError as error:
+            raise pytest.UsageError(f"--heal-cassette: {error}") from error
 
     def _progress(self) -> Path | None:
         """Where the healing side is to write what is paused, when tests run in workers that have no terminal."""

@@ -73,7 +73,11 @@ def _refuse_unused(run: Run) -> None:
     if run.healing.made:
         return
     local = settings.agent in ("runbook", "rules", "human", "reraise", "retry", "rollback", "steamroller")
-    for option, asked in (("--heal-model", settings.model if local else ""), ("--heal-max-cost", settings.max_cost)):
+    for option, asked in (
+        ("--heal-model", settings.model if local else ""), ("--heal-max-cost", settings.max_cost),
+        ("--heal-cassette", settings.cassette if local else None),
+        ("--heal-http-cassette", settings.http_cassette if local else None),
+    ):
         if asked:
             raise pytest.UsageError(f"{option}={asked}: agent {settings.agent!r} uses no model; leave it out")
 

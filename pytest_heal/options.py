@@ -65,6 +65,14 @@ OPTIONS = (
           ("auto", "off")),
     _text("heal_rules", "safe|all", "which rules the agent `rules` may use", "safe", ("safe", "all")),
     _text("heal_protocol", "full|paper", "what agents are offered", "full", ("full", "paper")),
+    _text("heal_sandbox", "auto|bwrap|landlock|user|none", "what keeps agents that look at the repository from "
+          "changing it: the strongest sandbox that holds here, one by name, or no shell for agents", "auto",
+          ("auto", "bwrap", "landlock", "user", "none")),
+    _text("heal_cassette", "FILE", "what agents did at each crash: recorded, or replayed without agent, model and key"),
+    _text("heal_http_cassette", "FILE", "what the model's provider answered: recorded, or replayed without key"),
+    _text("heal_cassette_mode", "none|once|new|strict", "replay only; record when the file is not there (once); record "
+          "what is not in it; replay, and let every difference count as a miss", "once",
+          ("none", "once", "new", "strict")),
     _text("heal_journal", "FILE", "append every event as one line of JSON"),
     Option("heal_redact", "switch", "", "keep secrets in captured values inside the process under test", True),
 )

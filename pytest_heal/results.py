@@ -16,6 +16,7 @@ from pytest_heal.records import Record, crashed, no_usage
 from pytest_heal.run import Run
 
 _now = time.time
+_FAILING = ("policy", "cassette")  # what was not protected, and what was not replayed
 _SUBTESTS = ("SubtestReport", "SubTestReport")  # of pytest 9 and of pytest-subtests
 
 
@@ -92,9 +93,13 @@ class Results:
         if run.engine.journal.problem:
             self.notices.append({"code": "journal", "message": run.engine.journal.problem, "where": ""})
         run.collected, run.notices = [], []
-        if exitstatus == pytest.ExitCode.OK and any(notice["code"] == "policy" for notice in self.notices):
-            session.exitstatus = exitstatus = pytest.ExitCode.TESTS_FAILED  # what it names was not protected
         settings = run.settings
+        if settings.cassette is not None or settings.http_cassette is not None:
+            from pytest_heal.cassettes import differences
+
+            self.notices += differences(settings, self.tests)
+        if exitstatus == pytest.ExitCode.OK and any(notice["code"] in _FAILING for notice in self.notices):
+            session.exitstatus = exitstatus = pytest.ExitCode.TESTS_FAILED
         if settings.report is not None:
             write_report(settings.report, self.document(int(exitstatus)))
         if settings.html is not None:

@@ -54,6 +54,10 @@ class Settings:
     sarif: Path | None
     suggest: Path | None
     record: Path | None
+    sandbox: str
+    cassette: Path | None
+    http_cassette: Path | None
+    cassette_mode: str
     core: Config
 
 
@@ -90,6 +94,10 @@ def resolve(config: pytest.Config, given: argparse.Namespace) -> Settings:
         sarif=_file(config, given, "heal_sarif"),
         suggest=_file(config, given, "heal_suggest"),
         record=record,
+        sandbox=value("heal_sandbox"),
+        cassette=_file(config, given, "heal_cassette"),
+        http_cassette=_file(config, given, "heal_http_cassette"),
+        cassette_mode=value("heal_cassette_mode"),
         core=Config(
             root=str(config.rootpath),
             sources=[_source(config, given, text) for text in value("heal_source")],

@@ -39,6 +39,7 @@ class _System:
     asdict = staticmethod(dataclasses.asdict)
     socket = _socket.socket
     family = _socket.AF_INET
+    local_family = getattr(_socket, "AF_UNIX", None)
     stream = _socket.SOCK_STREAM
     timeout_error = getattr(_socket, "timeout", OSError)
 
@@ -50,17 +51,30 @@ class LinkError(Exception):
 class Address(NamedTuple):
     """Where the healing side listens, and the token that lets a process under test in.
 
-    ``pid`` is the process of the healing side, in the process that started it, else 0.
+    ``pid`` is the process of the healing side, in the process that started it, else 0. With ``path`` it is reached by
+    a unix socket, which needs no network (a container can mount it); ``host`` and ``port`` then say nothing.
     """
 
     host: str
     port: int
     token: str
     pid: int = 0
+    path: str = ""
 
     def to_json(self) -> Dict[str, Any]:
         """For another process of the same run: without the right to end the healing side."""
-        return {"host": self.host, "port": self.port, "token": self.token}
+        return {"host": self.host, "port": self.port, "token": self.token, "path": self.path}
+
+    @classmethod
+    def from_json(cls, record: Dict[str, Any]) -> "Address":
+        """What `to_json` gave. Raises ``KeyError`` and ``ValueError``."""
+        path = str(record.get("path") or "")
+        if path:
+            return cls("", 0, str(record["token"]), path=path)
+        return cls(str(record["host"]), int(record["port"]), str(record["token"]))
+
+    def __str__(self) -> str:
+        return self.path or "{}:{}".format(self.host, self.port)
 
 
 class Progress(NamedTuple):
@@ -168,6 +182,7 @@ class LinkAgent:
             kind = verb.get("verb")
             if kind not in _KINDS:
                 raise LinkError("it asked for {!r}; this version knows probe, heal, reraise and wait".format(kind))
+            _put_on_record(session, verb)
             if kind == "wait":
                 self._waiting(session, verb, began)
                 answer = _Answer(0, None)
@@ -217,9 +232,11 @@ class LinkAgent:
         body = last.to_json()
         body["healed"] = resolution is not None and resolution.way != "original"
         try:
-            used = self._request("/v1/crashes/{}/end".format(number), body, 5.0).get("used")
+            reply = self._request("/v1/crashes/{}/end".format(number), body, 5.0)
         except LinkError:
             return  # whoever is lost cannot say what was spent; the reason is on record already
+        _put_on_record(session, reply)
+        used = reply.get("used")
         known = {field.name for field in dataclasses.fields(Used)} - {"at", "unit", "crash"}
         if isinstance(used, dict):
             session.spent(Used(**{key: value for key, value in used.items() if key in known}))
@@ -230,7 +247,10 @@ class LinkAgent:
         """The answer to one POST. Raises `LinkError`; never takes longer than ``patience`` seconds."""
         deadline = _System.clock() + patience
         try:
-            connection = _System.socket(_System.family, _System.stream)
+            family = _System.local_family if self._address.path else _System.family
+            if family is None:
+                raise LinkError("this Python has no unix sockets")
+            connection = _System.socket(family, _System.stream)
         except OSError as error:
             raise LinkError("no socket could be opened ({})".format(error)) from None
         try:
@@ -238,7 +258,7 @@ class LinkAgent:
         except _System.timeout_error:
             raise LinkError("it did not answer within {:g} seconds".format(patience)) from None
         except OSError as error:
-            raise LinkError("{}:{}: {}".format(self._address.host, self._address.port, error)) from None
+            raise LinkError("{}: {}".format(self._address, error)) from None
         finally:
             connection.close()
         try:
@@ -256,12 +276,13 @@ def _exchange(
     connection: Any, address: Address, path: str, body: bytes, deadline: float
 ) -> Tuple[int, bytes]:
     """Send one request and read the whole answer: HTTP/1.1 with a length, and the connection ends with it."""
+    host = "localhost" if address.path else "{}:{}".format(address.host, address.port)
     head = (
-        "POST {} HTTP/1.1\r\nHost: {}:{}\r\nAuthorization: Bearer {}\r\nHeal-Protocol: {}\r\n"
+        "POST {} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nHeal-Protocol: {}\r\n"
         "Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n"
-    ).format(path, address.host, address.port, address.token, VERSION, len(body))
+    ).format(path, host, address.token, VERSION, len(body))
     _within(connection, deadline)
-    connection.connect((address.host, address.port))
+    connection.connect(address.path or (address.host, address.port))
     message = memoryview(head.encode("ascii") + body)
     while message:
         _within(connection, deadline)
@@ -301,6 +322,16 @@ def _within(connection: Any, deadline: float) -> None:
     if left <= 0:
         raise _System.timeout_error("timed out")
     connection.settimeout(left)
+
+
+def _put_on_record(session: Session, reply: Dict[str, Any]) -> None:
+    """The agent's looks at the repository, which a reply tells of."""
+    looks = reply.get("explored")
+    for look in looks if isinstance(looks, list) else ():
+        if isinstance(look, dict):
+            code, ms = look.get("exit_code"), look.get("ms")
+            session.explored(_text(look, "command"), code if type(code) is int else None, _text(look, "problem"),
+                             float(ms) if isinstance(ms, (int, float)) else 0.0)
 
 
 def _text(record: Dict[str, Any], key: str) -> str:

@@ -121,7 +121,7 @@ def local_agent(config: Config) -> Optional[Agent]:
         return None
     link = config.agent_options.get("link")
     if isinstance(link, dict):
-        address = Address(str(link["host"]), int(link["port"]), str(link["token"]))
+        address = Address.from_json(link)
         return LinkAgent(config.agent, address, model=str(link.get("model", "")), timeout=config.timeout)
     if config.agent not in LOCAL_AGENTS:
         raise ValueError(

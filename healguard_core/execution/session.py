@@ -25,6 +25,7 @@ from healguard_core.protocol import (
     CrashContext,
     Event,
     ExecuteOutcome,
+    Explored,
     Finding,
     Healed,
     Probed,
@@ -191,6 +192,11 @@ class Session:
         """Put on record what asking about this crash cost."""
         used.crash = self.crash
         self._record(used)
+
+    def explored(self, command: str, exit_code: Optional[int], problem: str, ms: float) -> None:
+        """Put on record that the agent looked at the repository."""
+        self._record(Explored(crash=self.crash, command=self._redact(command), exit_code=exit_code,
+                              problem=self._redact(problem), ms=ms))
 
     def carry_out(self, plan: Plan) -> Optional[Resolution]:
         """Run a planned heal now that the exception has reached its frame; None when it failed."""

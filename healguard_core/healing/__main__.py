@@ -26,6 +26,7 @@ def main() -> None:
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listening.bind(("127.0.0.1", 0))
     listening.listen(BACKLOG)
+    local = _local(settings["socket"])
     watched = _Watched(int(settings["watch"]))
     if os.fork():
         os._exit(0)
@@ -38,12 +39,26 @@ def main() -> None:
     print(json.dumps({"port": listening.getsockname()[1], "pid": os.getpid()}), flush=True)
     _leave_the_terminal()
     try:
-        if _first_connection(listening, watched, over):
-            _serve(settings, listening, lambda: over.asked or not watched.alive())
+        if _first_connection([listening, *local], watched, over):
+            _serve(settings, listening, local, lambda: over.asked or not watched.alive())
     finally:
+        if settings["socket"]:
+            with contextlib.suppress(OSError):
+                os.unlink(settings["socket"])
         if note is not None:
             with contextlib.suppress(OSError):
                 note.unlink()
+
+
+def _local(path: str) -> list[socket.socket]:
+    """A socket at ``path``, if one was asked for. Who may enter is for its token and its folder to say."""
+    if not path:
+        return []
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listening.bind(path)
+    os.chmod(path, 0o666)
+    listening.listen(BACKLOG)
+    return [listening]
 
 
 class _Over:
@@ -100,13 +115,14 @@ def _leave_the_terminal() -> None:
     os.chdir("/")
 
 
-def _first_connection(listening: socket.socket, watched: _Watched, over: _Over) -> bool:
+def _first_connection(listening: list[socket.socket], watched: _Watched, over: _Over) -> bool:
     """Wait until somebody connects (True) or the run is over."""
-    descriptors: list[Any] = [listening, over.descriptor]
+    descriptors: list[Any] = [*listening, over.descriptor]
     if watched.descriptor >= 0:
         descriptors.append(watched.descriptor)
     while not over.asked and watched.alive():
-        if listening in select.select(descriptors, [], [], 1.0)[0]:
+        ready = select.select(descriptors, [], [], 1.0)[0]
+        if any(each in ready for each in listening):
             return True
     return False
 
@@ -120,19 +136,39 @@ def _rendezvous(settings: dict[str, Any], port: int) -> Path | None:
     return announce(settings["root"], port, settings["agent_token"], settings["watch"])
 
 
-def _serve(settings: dict[str, Any], listening: socket.socket, until: Any) -> None:
+def _serve(
+    settings: dict[str, Any], listening: socket.socket, local: list[socket.socket], until: Any
+) -> None:
     from healguard_core.healing.desk import Desk
     from healguard_core.healing.meter import Meter
     from healguard_core.healing.models import Model
     from healguard_core.healing.provider import provider_for
+    from healguard_core.healing.repository import RepositoryShell
     from healguard_core.healing.server import HealingServer, serve
 
     model = Model(**settings["model"]) if settings["model"] else None
-    provider = provider_for(model, settings.pop("key")) if model is not None else None
+    key = settings.pop("key")
+    provider = provider_for(model, key) if model is not None else None
     meter = Meter(model, provider, settings["max_cost"])
-    desk = Desk(meter, Path(settings["root"]))
+    root = Path(settings["root"])
+    shell = RepositoryShell(root, settings["sandbox"], redact=settings["redact"])
+    desk = Desk(meter, root, shell=shell, **_cassettes(settings["cassettes"], root, key))
     tell = _Telling(settings["progress"]) if settings["progress"] else None
-    serve(HealingServer(listening, desk, settings["token"], settings["agent_token"]), until, tell=tell)
+    server, *others = [HealingServer(each, desk, settings["token"], settings["agent_token"])
+                       for each in (listening, *local)]
+    try:
+        serve(server, until, tell=tell, others=others)
+    finally:
+        shell.close()
+
+
+def _cassettes(asked: dict[str, str], root: Path, key: str) -> dict[str, Any]:
+    """The cassettes of this run by kind; they were looked at before it began."""
+    if not asked["actions"] and not asked["exchanges"]:
+        return {}
+    from healguard_core.healing.cassettes import KINDS, Cassette
+
+    return {kind: Cassette(Path(asked[kind]), kind, asked["mode"], root, key=key) for kind in KINDS if asked[kind]}
 
 
 class _Telling:

@@ -14,12 +14,16 @@ from collections.abc import Callable
 from importlib.metadata import entry_points
 from pathlib import Path
 
+from healguard_core.healing.cassettes import Cassette
+from healguard_core.healing.exploring import Shell, no_shell
 from healguard_core.healing.messages import CrashPosted
 from healguard_core.healing.meter import BudgetSpent, Meter
 from healguard_core.healing.pauses import Pause, PauseOver
 from healguard_core.healing.processes import Spares
 from healguard_core.healing.provider import ProviderFault
+from healguard_core.healing.replaying import Replaying
 from healguard_core.healing.service import Exchange, HealingAgent, Service
+from healguard_core.healing.taped import TapedProvider
 
 GROUP = "healguard.agents"
 UNSEEN = 60.0
@@ -48,15 +52,15 @@ class Conversation:
             self.pause = pause
             try:
                 self.agent.respond(pause)
-                pause.reraise("the agent ended without a decision")
+                pause.fail("the agent ended without a decision")
             except PauseOver as over:
-                pause.reraise(str(over))
+                pause.fail(str(over))
             except BudgetSpent as spent:
-                pause.reraise(str(spent))
+                pause.fail(str(spent))
             except ProviderFault as fault:
-                pause.reraise(f"the model's provider: {fault}")
+                pause.fail(f"the model's provider: {fault}")
             except Exception as error:
-                pause.reraise(_told(error))
+                pause.fail(_told(error))
 
     def stop(self, reason: str) -> None:
         """Give up the crash that is paused, if any, and everything that was started for it."""
@@ -81,12 +85,19 @@ class Conversation:
 class Desk:
     """Everything that is paused in one run."""
 
-    def __init__(self, meter: Meter, root: Path, factories: dict[str, Factory] | None = None) -> None:
+    def __init__(
+        self, meter: Meter, root: Path, factories: dict[str, Factory] | None = None, *, shell: Shell = no_shell,
+        actions: Cassette | None = None, exchanges: Cassette | None = None,
+    ) -> None:
+        """``actions`` and ``exchanges`` are cassettes, of what agents do and of what the provider answers."""
         self.meter = meter
         self.exchange = Exchange()
         self.proxy = ""  # base URL of the model proxy, once the server listens
         self._root = root
         self._factories = factories or {}
+        self._shell = shell
+        self._actions = actions
+        self._exchanges = exchanges
         self._spares = Spares()
         self._lock = threading.Lock()
         self._pauses: dict[str, tuple[Pause, Conversation, int | None, list[float]]] = {}
@@ -99,6 +110,9 @@ class Desk:
         """A program is paused: bring the crash to its conversation's agent. Raises `LookupError` for no such agent."""
         conversation = self._conversation(posted)
         spending = self.meter.open(posted.agent, posted.max_calls, posted.timeout)
+        if self._exchanges is not None and self.meter.provider is not None:
+            spending.provider = TapedProvider(self._exchanges, self.meter.provider, posted.context, posted.agent,
+                                              spending.used.model)
         with self._lock:
             self._count += 1
             pause = Pause(f"c{self._count}", posted.context, spending, self.meter)
@@ -116,8 +130,8 @@ class Desk:
             return pause
 
     def end(self, pause: Pause) -> dict[str, object]:
-        """The execution side goes on: what the crash cost. An agent whose time is up is stopped at once."""
-        late = pause.spending.left() <= 0 and not pause.decided
+        """The execution side goes on: what the crash cost. An agent that still works on it is stopped at once."""
+        late = not pause.decided
         used = pause.end()
         with self._lock:
             entry = self._pauses.pop(pause.number, None)
@@ -184,11 +198,17 @@ class Desk:
         self._drop(lambda conversation: conversation.client == posted.client)
         name, _, argument = posted.agent.partition(":")
         secret = secrets.token_urlsafe(24)
-        service = Service(argument, self._root, self.meter, self.exchange, self.proxy, secret, spares=self._spares)
-        conversation = Conversation(posted.client, posted.context.unit, self._factory(name)(service), secret)
+        service = Service(argument, self._root, self.meter, self.exchange, self.proxy, secret,
+                          shell=self._shell, spares=self._spares)
+        conversation = Conversation(posted.client, posted.context.unit, self._made(name, service), secret)
         with self._lock:
             self._conversations[key] = conversation
         return conversation
+
+    def _made(self, name: str, service: Service) -> HealingAgent:
+        if self._actions is None:
+            return self._factory(name)(service)
+        return Replaying(self._actions, lambda: self._factory(name)(service), str(self._root))
 
     def _factory(self, name: str) -> Factory:
         if name in self._factories:

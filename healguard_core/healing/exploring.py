@@ -19,13 +19,16 @@ class Explored:
     problem: str = ""
 
 
-Shell = Callable[[str], Explored]
-"""Runs a command of bash for at most so long and so much output as the shell allows."""
+Shell = Callable[[str, float], Explored]
+"""Runs a command of bash for at most so many seconds, with as much output as the shell allows."""
+
+SECONDS = 30.0
+"""Seconds that one look may take."""
 
 NO_SHELL = "there is no read-only shell on this machine; decide by the crash's description and by probes"
 
 
-def no_shell(command: str) -> Explored:
+def no_shell(command: str, seconds: float) -> Explored:
     """The shell of a machine that has none."""
-    del command
+    del command, seconds
     return Explored(problem=NO_SHELL)

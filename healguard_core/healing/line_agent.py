@@ -44,7 +44,7 @@ class LineAgent:
             process.send({"type": "end", "crash": pause.number, "reason": pause.why_over})
             self._fresh = False
         except ProcessFault as fault:
-            pause.reraise(str(fault))
+            pause.fail(str(fault))
 
     def stop(self) -> None:
         process, self._process = self._process, None

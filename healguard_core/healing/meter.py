@@ -43,6 +43,7 @@ class Spending:
     began: float = 0.0
     in_flight: int = 0
     stopped: str = ""  # why nothing more is sent
+    provider: Provider | None = None  # for this crash alone, instead of the run's
     aborts: list[Abort] = dataclasses.field(default_factory=list)
 
     def left(self) -> float:
@@ -63,7 +64,7 @@ class Meter:
     ) -> None:
         self.model = model
         self.total = Used(cost_usd=0.0)
-        self._provider = provider
+        self.provider = provider
         self._max_cost = max_cost
         self._lock = threading.Lock()
         self._pause = pause or _wait
@@ -138,7 +139,7 @@ class Meter:
 
     def _send(self, spending: Spending, path: str, body: dict[str, Any], take: Callable[[Answer], Any] | None) -> Any:
         """Admit a request and send it until there is an answer. ``take`` reads it; None hands it on in pieces."""
-        if self._provider is None or self.model is None:
+        if self.provider is None or self.model is None:
             raise ProviderFault("this run has no model; add --heal-model=NAME", 404, retriable=False)
         abort = Abort()
         with self._lock:
@@ -152,7 +153,7 @@ class Meter:
             tries = 0
             while True:
                 try:
-                    answer = self._provider.send(path, body, max(spending.left(), 0.1), abort)
+                    answer = (spending.provider or self.provider).send(path, body, max(spending.left(), 0.1), abort)
                     if take is None:
                         handed_on = True
                         return Answer(answer.content_type, _Counted(self, spending, abort, body, answer.pieces))

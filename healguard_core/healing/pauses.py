@@ -1,7 +1,7 @@
 """One paused program as an agent of the healing side sees it: the session's verbs, answered by the execution side.
 
 The agent's thread asks for a verb and waits; the execution side's polls take it and bring the outcome back. May import
-meter and protocol.
+meter, exploring and protocol.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import threading
 import time
 from typing import Any
 
+from healguard_core.healing.exploring import Explored
 from healguard_core.healing.meter import Meter, Spending
 from healguard_core.protocol import CrashContext, ExecuteOutcome
 
@@ -28,6 +29,8 @@ class Pause:
         self.spending = spending
         self.note = ""  # what the agent is doing, for whoever waits
         self.ended = False  # the execution side said that the crash is over
+        self.failed = False  # the agent could not decide: it broke, or a budget was used up
+        self.history: list[dict[str, Any]] = []  # what the agent did, as a cassette keeps it
         self._meter = meter
         self._changed = threading.Condition()
         self._ordinal = 0
@@ -35,6 +38,7 @@ class Pause:
         self._sent = 0
         self._outcome: ExecuteOutcome | None = None
         self._over = ""
+        self._looks: list[dict[str, Any]] = []  # at the repository, not told yet
 
     # ----------------------------------------------------------------- the agent's side
 
@@ -67,7 +71,21 @@ class Pause:
             if self._over:
                 return
             self._over = reason or "the agent let the error go on"
+            self.history.append({"action": "reraise", "reason": reason})
             self._put({"verb": "reraise", "reason": reason})
+
+    def fail(self, reason: str) -> None:
+        """Let the error go on because the agent cannot decide."""
+        self.failed = self.failed or not self._over
+        self.reraise(reason)
+
+    def explored(self, command: str, explored: Explored, ms: float) -> None:
+        """The agent has looked at the repository; the execution side puts that on record."""
+        looked = {"command": command, "exit_code": explored.exit_code, "problem": explored.problem, "ms": round(ms, 1)}
+        with self._changed:
+            self._looks.append(looked)
+            self.history.append({"action": "explore", "code": command, "exit_code": explored.exit_code,
+                                 "error": explored.problem})
 
     def wait_over(self, seconds: float) -> bool:
         """Wait until the crash is decided, at most ``seconds``; return whether it is."""
@@ -107,6 +125,9 @@ class Pause:
                 return
             if self._verb["verb"] == "heal" and not outcome.error:
                 self._over = self._over or "healed"
+            asked = {name: value for name, value in self._verb.items() if name not in ("verb", "id")}
+            came = {name: getattr(outcome, name) for name in ("stdout", "value_repr", "error")}
+            self.history.append({"action": self._verb["verb"], **asked, **came})
             self._outcome, self._verb = outcome, None
             self._changed.notify_all()
 
@@ -116,25 +137,32 @@ class Pause:
             self._changed.wait_for(self._unsent, seconds)
             if self._unsent() and self._verb is not None:
                 self._sent = self._verb["id"]
-                return self._verb
-        used = self.spending.used
-        return {"verb": "wait", "calls": used.calls, "cost_usd": used.cost_usd, "note": self.note}
+                return {**self._verb, **self._new_looks()}
+            used = self.spending.used
+            return {"verb": "wait", "calls": used.calls, "cost_usd": used.cost_usd, "note": self.note,
+                    **self._new_looks()}
+
+    def _new_looks(self) -> dict[str, Any]:
+        looks, self._looks = self._looks, []
+        return {"explored": looks} if looks else {}
 
     def _unsent(self) -> bool:
         return self._verb is not None and self._verb["id"] > self._sent
 
     def end(self) -> dict[str, Any]:
-        """The crash is over, whoever decided it: what it cost."""
+        """The crash is over, whoever decided it: what it cost, and looks at the repository that were not told yet."""
         self._finish("the crash is over")
         self.ended = True
         self._meter.stop(self.spending, "the crash is over")
         used = self.spending.used
         used.seconds = round(time.monotonic() - self.spending.began, 3)
-        return {name: value for name, value in vars(used).items() if name not in ("at", "unit", "crash")}
+        known = {name: value for name, value in vars(used).items() if name not in ("at", "unit", "crash")}
+        with self._changed:
+            return {"used": known, **self._new_looks()}
 
     def stop(self, reason: str) -> None:
         """Give the crash up at once: nothing more is sent to a model, and the error goes on."""
-        self.reraise(reason)
+        self.fail(reason)
         self._meter.stop(self.spending, reason)
 
 

@@ -10,8 +10,9 @@ import dataclasses
 import json
 import secrets
 import socket
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from socketserver import ThreadingMixIn
@@ -60,7 +61,9 @@ class HealingServer(ThreadingMixIn, HTTPServer):
         self.desk = desk
         self.token = token
         self.agent_token = agent_token
-        desk.proxy = f"http://127.0.0.1:{address[1]}/llm/v1"
+        self.local = listening.family == getattr(socket, "AF_UNIX", None)
+        if not self.local:
+            desk.proxy = f"http://127.0.0.1:{address[1]}/llm/v1"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A connection that breaks is the caller's affair; what else fails is answered with status 500."""
@@ -108,7 +111,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _admit(self, token: str) -> None:
         """Let in whoever knows ``token`` and means this address (a browser that was lured here means another)."""
         host = self.headers.get("Host", "").rpartition(":")[0]
-        if host not in ("127.0.0.1", "localhost", "host.docker.internal"):
+        if not self.server.local and host not in ("127.0.0.1", "localhost", "host.docker.internal"):
             raise _Refused(403, f"this server is not {host!r}")
         if not secrets.compare_digest(self._bearer().encode(), token.encode()):
             raise _Refused(401, "the token is wrong or missing")
@@ -147,7 +150,10 @@ class _Handler(BaseHTTPRequestHandler):
     # ----------------------------------------------------------------- the execution side
 
     def _crash(self, body: bytes) -> dict[str, Any]:
-        return {"crash": self.server.desk.open(parse(CrashPosted, body)).number}
+        posted = parse(CrashPosted, body)
+        if self.server.local:  # the number that a container gives means nothing out here; the kernel knows
+            posted = posted.model_copy(update={"pid": _peer(self.connection)})
+        return {"crash": self.server.desk.open(posted).number}
 
     def _next(self, pause: Pause, body: bytes) -> dict[str, Any]:
         asked = parse(NextAsked, body)
@@ -157,7 +163,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _end(self, pause: Pause, body: bytes) -> dict[str, Any]:
         ended = parse(EndPosted, body)
         pause.answer(ended.answered, ended.outcome)
-        return {"used": self.server.desk.end(pause)}
+        return self.server.desk.end(pause)
 
     def _bye(self, body: bytes) -> dict[str, Any]:
         self.server.desk.bye(parse(ByePosted, body).client)
@@ -236,6 +242,14 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(raw)
 
 
+def _peer(connection: socket.socket) -> int | None:
+    """The process at the other end of a unix socket, as this process sees it; None where it cannot."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return None
+    pid = int.from_bytes(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)[:4], sys.byteorder)
+    return pid or None
+
+
 def _execute(pause: Pause, body: bytes) -> dict[str, Any]:
     asked = parse(VerbPosted, body)
     try:
@@ -257,14 +271,16 @@ def _reraise(pause: Pause, body: bytes) -> dict[str, Any]:
 
 
 def serve(
-    server: HealingServer, until: Callable[[], bool], tick: float = 0.25, tell: Callable[[Any], None] | None = None
+    server: HealingServer, until: Callable[[], bool], tick: float = 0.25, tell: Callable[[Any], None] | None = None,
+    others: Sequence[HealingServer] = (),
 ) -> None:
     """Answer requests until ``until`` says that the run is over; then close every conversation.
 
-    ``tell`` is called with what is paused, every ``tick`` seconds.
+    ``tell`` is called with what is paused, every ``tick`` seconds. ``others`` serve the same desk elsewhere.
     """
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.5}, daemon=True)
-    thread.start()
+    servers = (server, *others)
+    for each in servers:
+        threading.Thread(target=each.serve_forever, kwargs={"poll_interval": 0.5}, daemon=True).start()
     pause = threading.Event()
     try:
         while not until():
@@ -274,5 +290,6 @@ def serve(
             pause.wait(tick)
     finally:
         server.desk.close()
-        server.shutdown()
-        server.server_close()
+        for each in servers:
+            each.shutdown()
+            each.server_close()

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from healguard_core.healing.exploring import Explored, Shell, no_shell
+from healguard_core.healing.exploring import SECONDS, Explored, Shell, no_shell
 from healguard_core.healing.meter import Meter
 from healguard_core.healing.models import Model
 from healguard_core.healing.pauses import Pause, noting
@@ -107,5 +107,8 @@ class Service:
 
     def explore(self, pause: Pause, command: str) -> Explored:
         """Run a command of bash over a read-only copy of the repository."""
+        began = time.monotonic()
         with noting(pause, "looking at the repository"):
-            return self.shell(command)
+            explored = self.shell(command, max(0.1, min(SECONDS, pause.spending.left())))
+        pause.explored(command, explored, 1000 * (time.monotonic() - began))
+        return explored

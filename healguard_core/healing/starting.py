@@ -32,16 +32,46 @@ main()
 """
 
 
+LONGEST_SOCKET = 100
+"""Bytes of the name of a unix socket; the kernel takes few more."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Cassettes:
+    """Files with recordings of a run, "" for none: what agents did (``actions``), what a provider answered."""
+
+    actions: str = ""
+    exchanges: str = ""
+    mode: str = "once"
+
+    def replayed(self) -> bool:
+        """Whether everything comes from them. Raises `cassettes.CassetteError` for a file that cannot be used."""
+        if not self.actions and not self.exchanges:
+            return False
+        from healguard_core.healing.cassettes import KINDS, load, records
+
+        asked = []
+        for kind in KINDS:
+            path = Path(getattr(self, kind))
+            if getattr(self, kind):
+                asked.append(records(path, self.mode))
+                if path.exists():
+                    load(path, kind)
+        return not all(asked)
+
+
 class StartError(RuntimeError):
     """The healing side did not start; the text says why."""
 
 
 def start_healing(
     *, agent: str, model: Model | None, root: Path, max_cost: float | None,
-    progress: Path | None = None, environ: MutableMapping[str, str] | None = None,
+    progress: Path | None = None, environ: MutableMapping[str, str] | None = None, socket: Path | None = None,
+    sandbox: str = "auto", redact: bool = True, cassettes: Cassettes | None = None,
 ) -> Address:
     """Start the process and return where it listens. ``agent`` may hold an argument (``exec:COMMAND``);
-    ``progress`` is a file into which it is to write what is paused.
+    ``progress`` is a file into which it is to write what is paused. With ``socket`` it also listens on a unix socket
+    of that name, and that is the address. ``sandbox`` is one of `repository.CHOICES`; ``redact`` as for the program.
 
     Almost nothing is loaded there until somebody connects. Raises `models.ModelError` for a missing key and
     `StartError`. Removes the key from ``environ`` (the process's own by default).
@@ -49,7 +79,10 @@ def start_healing(
     surroundings = os.environ if environ is None else environ
     if not hasattr(os, "fork"):
         raise StartError(f"agent {agent!r} needs a healing side of its own, which this platform cannot start")
-    key = "" if model is None else key_of(model, surroundings)
+    replayed = cassettes is not None and cassettes.replayed()  # then nobody is asked, and no key is needed
+    key = "" if model is None or replayed else key_of(model, surroundings)
+    if socket is not None and len(os.fsencode(socket)) > LONGEST_SOCKET:
+        raise StartError(f"the name of the unix socket is longer than {LONGEST_SOCKET} bytes: {str(socket)!r}")
     token = secrets.token_urlsafe(32)
     settings = {
         "agent": agent,
@@ -61,11 +94,15 @@ def start_healing(
         "token": token,
         "agent_token": secrets.token_urlsafe(32),
         "watch": os.getpid(),
+        "socket": "" if socket is None else str(socket),
+        "sandbox": sandbox,
+        "redact": redact,
+        "cassettes": dataclasses.asdict(cassettes or Cassettes()),
     }
     if model is not None and model.key_variable:
         _forget(model.key_variable, surroundings)
     said = _launched(settings, dict(surroundings))
-    return Address("127.0.0.1", int(said["port"]), token, int(said["pid"]))
+    return Address("127.0.0.1", int(said["port"]), token, int(said["pid"]), "" if socket is None else str(socket))
 
 
 def _launched(settings: dict[str, Any], environ: dict[str, str]) -> dict[str, Any]:

@@ -117,7 +117,7 @@ class Codex:
             with noting(pause, "codex works"):
                 self._converse(pause, self._running())
         except ProcessFault as fault:
-            pause.reraise(str(fault))
+            pause.fail(str(fault))
 
     def stop(self) -> None:
         server, self._server = self._server, None

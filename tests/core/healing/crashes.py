@@ -52,10 +52,10 @@ def meter_for(model: ScriptedModel, max_cost: float | None = None, **more: Any) 
 
 
 @contextlib.contextmanager
-def served(meter: Meter, root: Path, factories: dict[str, Factory] | None = None) -> Iterator[Side]:
-    """A healing side in a thread of this process."""
+def served(meter: Meter, root: Path, factories: dict[str, Factory] | None = None, **more: Any) -> Iterator[Side]:
+    """A healing side in a thread of this process. ``more`` is what a `Desk` may have."""
     listening = socket.create_server(("127.0.0.1", 0))
-    desk = Desk(meter, root, factories)
+    desk = Desk(meter, root, factories, **more)
     server = HealingServer(listening, desk, TOKEN, AGENT_TOKEN)
     over = threading.Event()
     thread = threading.Thread(target=serve, args=(server, over.is_set, 0.02))

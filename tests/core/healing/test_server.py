@@ -162,6 +162,13 @@ def test_time_that_is_used_up_stops_the_agent(side: Side) -> None:
     assert Scripted.seen[0].stopped.is_set()
 
 
+def test_an_agent_that_still_works_when_the_program_goes_on_is_stopped(side: Side) -> None:
+    crash = side.crash("scripted", message="hangs")  # no limit here: the execution side has one of its own
+    waited(lambda: Scripted.seen and Scripted.seen[0].crashes)
+    side.end(crash)
+    waited(Scripted.seen[0].stopped.is_set)
+
+
 def test_a_process_that_is_gone_is_noticed(side: Side) -> None:
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
