@@ -233,7 +233,7 @@ def _ask(docker: Any) -> None:
     """Raise when no engine answers. A client that fails while it negotiates a version cannot be closed any more."""
     client = docker.from_env(version=docker.constants.DEFAULT_DOCKER_API_VERSION, timeout=20)
     try:
-        client.ping()
+        client.version(api_version=False)
     finally:
         client.close()
 

@@ -16,8 +16,14 @@ each = pytest.mark.parametrize("instance", ALL, ids=lambda instance: instance.id
 
 
 def test_there_are_many_by_id() -> None:
-    assert len(ALL) >= 64
+    assert len(ALL) >= 84
+    assert len({instance.package for instance in ALL}) >= 18
     assert [instance.id for instance in ALL] == sorted(instance.id for instance in ALL)
+
+
+def test_common_error_types_have_their_share() -> None:
+    common = [each for each in ALL if each.error.type in ("TypeError", "AttributeError", "ValueError")]
+    assert 0.6 <= len(common) / len(ALL) <= 0.85
 
 
 @each
