@@ -19,11 +19,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from healguard_core.healing import tool_environments
+from healguard_core.healing.conversation import CONVERSATION
 from healguard_core.healing.pauses import Pause, PauseOver, noting
 from healguard_core.healing.processes import LineProcess, ProcessFault, Unreadable, direct, located, scrubbed
-from healguard_core.healing.prompts import FENCES, RULES, crash_text, outcome_text
+from healguard_core.healing.prompts import FENCES, crash_text, outcome_text, rules
 from healguard_core.healing.service import Service
 from healguard_core.healing.tool_environments import Package
+from healguard_core.protocol import FULL, PAPER
 
 PACKAGE = Package("codex", "openai-codex-cli-bin>=0.163,<0.200", ("codex_cli_bin",))
 MALFORMED = 3
@@ -32,14 +34,16 @@ BINARY = "HEAL_CODEX_BIN"
 KEY = "HEAL_PROXY_KEY"
 """The variable in which Codex finds its key for the model proxy. Its shell does not inherit it."""
 
-INSTRUCTIONS = f"""\
+_TASK = """\
 A Python program is paused at an exception that nothing would handle. Heal the state of the running program, so that \
 it goes on and computes what its author meant. The repository in the working directory is for reading only; the \
-running program would not notice an edit.
+running program would not notice an edit."""
 
-{RULES}
 
-{FENCES}"""
+def instructions(protocol: str = FULL) -> str:
+    """What Codex is told once."""
+    return "\n\n".join((_TASK, rules(protocol), FENCES))
+
 
 ANSWER = """\
 Answer with one JSON object and nothing else:
@@ -87,6 +91,18 @@ TOOLS: list[dict[str, Any]] = [
 ]
 
 
+_CHOICES = ("resume", "frame")
+
+
+def tools(protocol: str = FULL) -> list[dict[str, Any]]:
+    """`TOOLS`, as far as ``protocol`` offers them."""
+    if protocol != PAPER:
+        return TOOLS
+    schema = TOOLS[0]["inputSchema"]
+    properties = {name: value for name, value in schema["properties"].items() if name not in _CHOICES}
+    return [{**TOOLS[0], "inputSchema": {**schema, "properties": properties}}, *TOOLS[1:]]
+
+
 class Codex:
     """One conversation by JSON objects."""
 
@@ -95,7 +111,7 @@ class Codex:
     takes_argument: ClassVar[bool] = False
     summary: ClassVar[str] = "OpenAI's Codex, which answers with one JSON object per turn"
     package: ClassVar[Package] = PACKAGE
-    tools: ClassVar[list[dict[str, Any]]] = []
+    with_tools: ClassVar[bool] = False
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -115,7 +131,7 @@ class Codex:
     def respond(self, pause: Pause) -> None:
         try:
             with noting(pause, "codex works"):
-                self._converse(pause, self._running())
+                self._converse(pause, self._running(pause.context.protocol))
         except ProcessFault as fault:
             pause.fail(str(fault))
 
@@ -127,10 +143,10 @@ class Codex:
     def close(self) -> None:
         self.stop()
 
-    def _running(self) -> AppServer:
+    def _running(self, protocol: str) -> AppServer:
         if self._server is None or not self._server.alive():
             self.stop()
-            self._server = AppServer(self._service, self.tools)
+            self._server = AppServer(self._service, instructions(protocol), tools(protocol) if self.with_tools else [])
         return self._server
 
     def _converse(self, pause: Pause, server: AppServer) -> None:
@@ -160,7 +176,7 @@ class CodexTools(Codex):
     """One conversation with the verbs as tools."""
 
     summary: ClassVar[str] = "OpenAI's Codex, with the verbs as its tools"
-    tools: ClassVar[list[dict[str, Any]]] = TOOLS
+    with_tools: ClassVar[bool] = True
 
     def _converse(self, pause: Pause, server: AppServer) -> None:
         text = f"{crash_text(pause.context)}\n\nDecide by the tools `execute` and `reraise`."
@@ -195,7 +211,7 @@ def decision(text: str) -> dict[str, Any] | str:
 class AppServer:
     """One ``codex app-server`` with one thread, spoken to by JSON-RPC lines."""
 
-    def __init__(self, service: Service, tools: list[dict[str, Any]]) -> None:
+    def __init__(self, service: Service, told: str, tools: list[dict[str, Any]]) -> None:
         self._home = private_folder()
         environ = {**direct(scrubbed(os.environ)), "CODEX_HOME": str(self._home), KEY: service.proxy_key}
         try:
@@ -210,7 +226,7 @@ class AppServer:
         assert service.model is not None
         settings: dict[str, Any] = {
             "model": service.model.name, "cwd": str(service.root), "approvalPolicy": "never", "sandbox": "read-only",
-            "ephemeral": True, "developerInstructions": INSTRUCTIONS,
+            "ephemeral": True, "developerInstructions": told,
         }
         if tools:
             settings["dynamicTools"] = tools
@@ -311,7 +327,7 @@ def command(service: Service, environ: Mapping[str, str]) -> list[str]:
         "model_provider": "heal", "model_providers.heal": provider, "approval_policy": "never",
         "sandbox_mode": "read-only", "web_search": "disabled", "analytics.enabled": "false",
         "check_for_update_on_startup": "false", "shell_environment_policy.inherit": "core",
-        "project_doc_max_bytes": "0",
+        "project_doc_max_bytes": "0", "model_auto_compact_token_limit": str(CONVERSATION),
     }
     features = ("multi_agent", "goals", "apps", "plugins", "hooks")
     words = [f"{name}={value}" for name, value in settings.items()]

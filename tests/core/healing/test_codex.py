@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from healguard_core.healing.agents.codex import SCHEMA, TOOLS, Codex, binary, decision
 from healguard_core.healing.processes import ProcessFault
-from healguard_core.testing import Call, ScriptedModel, Text, heal
+from healguard_core.testing import Call, Cut, Garbage, ScriptedModel, Status, Text, heal
 
 from .crashes import Side, meter_for, outcome, served
 
@@ -151,6 +151,15 @@ def test_tools_are_carried_out(faked: Faked, side: Side) -> None:
     assert faked.told("thread")[0]["dynamicTools"] == TOOLS
 
 
+def test_the_papers_protocol_offers_less(faked: Faked, side: Side) -> None:
+    faked.steps([("reraise", {})])
+    crash = side.crash("codex-tools", protocol="paper")
+    assert side.next(crash)["verb"] == "reraise"
+    thread = faked.told("thread")[0]
+    assert set(thread["dynamicTools"][0]["inputSchema"]["properties"]) == {"code", "submit"}
+    assert "resume" not in thread["developerInstructions"]
+
+
 def test_turns_without_a_decision_are_bounded(faked: Faked, side: Side) -> None:
     faked.steps("I looked around.")
     assert side.next(side.crash("codex-tools"))["reason"] == "codex ended 3 turns without a decision"
@@ -210,3 +219,30 @@ def test_the_real_codex_heals_and_cannot_write(tmp_path: Path, agent: str) -> No
     assert "Read-only file system" in printed or "Permission denied" in printed, printed[-2000:]
     assert not (tmp_path / "written").exists()
     shutil.rmtree(tmp_path, ignore_errors=True)
+
+
+@pytest.mark.skipif(not REAL, reason="there is no codex here (HEAL_CODEX_BIN, PATH or openai-codex-cli-bin)")
+@pytest.mark.parametrize("agent", ["codex", "codex-tools"])
+def test_the_real_codex_works_with_a_model_that_has_only_chat_completions(tmp_path: Path, agent: str) -> None:
+    shell = Call("exec_command", {"cmd": "ls -d ."})
+    done = Text(action(code="amount = 21", submit=True)) if agent == "codex" else heal("amount = 21")
+    with ScriptedModel([shell, done]) as model, served(meter_for(model, wire="chat"), tmp_path) as side:
+        crash = side.crash(agent)
+        submitted = side.next(crash)
+        used = side.end(crash, submitted["id"], outcome("amount = 21"))
+    assert (submitted["verb"], submitted["code"]) == ("heal", "amount = 21")
+    assert (used["calls"], used["input_tokens"], used["estimated"]) == (2, 2000, False)
+    roles = [message["role"] for message in model.requests[1]["messages"] if message["role"] != "system"]
+    assert roles[-2:] == ["assistant", "tool"]
+    assert "execute" in json.dumps(model.requests[0])
+
+
+@pytest.mark.skipif(not REAL, reason="there is no codex here (HEAL_CODEX_BIN, PATH or openai-codex-cli-bin)")
+@pytest.mark.parametrize(("trouble", "says"), [
+    (Status(401, "no such key"), "no such key"), (Cut(), "codex: "), (Garbage(), "codex: "),
+])
+def test_trouble_with_a_chat_model_reaches_the_report(tmp_path: Path, trouble: Any, says: str) -> None:
+    with ScriptedModel([trouble]) as model, served(meter_for(model, wire="chat"), tmp_path) as side:
+        verb = side.next(side.crash("codex"))
+    assert verb["verb"] == "reraise"
+    assert says in verb["reason"]
