@@ -81,7 +81,7 @@ INI_ONLY = (
     _text("heal_junit", "", "where JUnit carries our fields: properties, system-out or off", "properties",
           ("properties", "system-out", "off")),
     Option("heal_models", "lines", "", "aliases of models, a line each: ALIAS = PROVIDER/NAME [base_url=URL] "
-           "[key=VARIABLE] [input=USD] [output=USD] [cached=USD]", ()),
+           "[key=VARIABLE] [wire=chat|responses] [input=USD] [output=USD] [cached=USD]", ()),
     Option("heal_hypothesis", "ini", "", "heal inside hypothesis' @given too", False),
     Option("heal_reruns", "ini", "", "heal in reruns of pytest-rerunfailures too", False),
 )

@@ -16,10 +16,12 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from healguard_core.healing.bridge import bridged, chat_request
 from healguard_core.healing.models import Model
 from healguard_core.healing.provider import Abort, Answer, Provider, ProviderFault
 from healguard_core.protocol import Used
 
+CHAT, RESPONSES = "/chat/completions", "/responses"
 RETRIES = 5
 """How often a request is sent again."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
@@ -112,12 +114,31 @@ class Meter:
     def relay(self, spending: Spending, path: str, body: dict[str, Any]) -> Answer:
         """The answer in pieces, for an agent program. Raises as `ask`, but not once the pieces have begun.
 
-        What is streamed is counted when its last piece was taken.
+        What is streamed is counted when its last piece was taken. Responses requests for a model that has only Chat
+        Completions are translated.
         """
+        if path == RESPONSES and self.model is not None and self.model.wire == "chat":
+            return bridged(body, self.relay(spending, CHAT, self._chat_request(body)))
+        try:
+            return self._relayed(spending, path, body)
+        except ProviderFault as fault:
+            if path == RESPONSES and fault.status == 404:
+                advice = "if this provider has no /responses, declare its model in heal_models with wire=chat"
+                raise ProviderFault(f"{fault} ({advice})", 404, retriable=False) from None
+            raise
+
+    @staticmethod
+    def _chat_request(body: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return chat_request(body)
+        except ValueError as error:
+            raise ProviderFault(f"the request cannot be translated: {error}", 400, retriable=False) from None
+
+    def _relayed(self, spending: Spending, path: str, body: dict[str, Any]) -> Answer:
         if not body.get("stream"):
             reply = self.ask(spending, path, body)
             return Answer("application/json", iter((json.dumps(reply).encode("ascii"),)))
-        if path == "/chat/completions":
+        if path == CHAT:
             body = {**body, "stream_options": {**(body.get("stream_options") or {}), "include_usage": True}}
         answer: Answer = self._send(spending, path, body, None)
         return answer

@@ -45,7 +45,11 @@ PROVIDERS = {  # base URL of the OpenAI-compatible API, variable with the key
 }
 """Providers that are asked directly. Every other one needs litellm, or a ``base_url``."""
 
-_WORDS = ("base_url", "key", "input", "output", "cached")
+_WITH_RESPONSES = frozenset({"openai"})
+"""Providers that have the Responses API; for the others its requests are translated."""
+
+_WIRES = ("chat", "responses")
+_WORDS = ("base_url", "key", "wire", "input", "output", "cached")
 _TYPO = 0.85  # more alike than this to a known name, an unknown one is taken for a slip
 
 
@@ -66,6 +70,7 @@ class Model:
     input_price: float | None = None
     cached_price: float | None = None
     output_price: float | None = None
+    wire: str = "responses"  # or "chat", for a provider without the Responses API
 
     @property
     def priced(self) -> bool:
@@ -86,8 +91,9 @@ class Model:
 def resolve(asked: str, declared: Iterable[str] = (), environ: Mapping[str, str] | None = None) -> Model:
     """The model that ``asked`` names: a declared alias, one of `ALIASES`, ``provider/name`` or a known bare name.
 
-    ``declared`` are lines ``ALIAS = PROVIDER/NAME [base_url=URL] [key=VARIABLE] [input=USD] [output=USD]
-    [cached=USD]``. A provider's base URL may be overruled by the variable ``PROVIDER_BASE_URL``. Raises `ModelError`.
+    ``declared`` are lines ``ALIAS = PROVIDER/NAME [base_url=URL] [key=VARIABLE] [wire=chat|responses] [input=USD]
+    [output=USD] [cached=USD]``. A provider's base URL may be overruled by the variable ``PROVIDER_BASE_URL``. Raises
+    `ModelError`.
     """
     own = dict(map(_declaration, declared))
     if asked in own:
@@ -156,10 +162,22 @@ def _built(asked: str, model_id: str, words: Mapping[str, str], environ: Mapping
         base_url=base_url.rstrip("/"),
         key_variable=words.get("key", key_variable),
         transport="http" if base_url else "litellm",
+        wire=_wire(asked, words, provider, base_url),
         input_price=_price(asked, words, "input", found[0]),
         cached_price=_price(asked, words, "cached", found[1]),
         output_price=_price(asked, words, "output", found[2]),
     )
+
+
+def _wire(asked: str, words: Mapping[str, str], provider: str, base_url: str) -> str:
+    said = words.get("wire")
+    if said is None:
+        return "responses" if provider in _WITH_RESPONSES and base_url else "chat"
+    if said not in _WIRES:
+        raise ModelError(f"heal_models: {asked}: wire={said!r} must be one of {', '.join(_WIRES)}")
+    if said == "responses" and not base_url:
+        raise ModelError(f"heal_models: {asked}: wire=responses needs a base_url; litellm is asked by Chat Completions")
+    return said
 
 
 def _price(asked: str, words: Mapping[str, str], name: str, otherwise: float | None) -> float | None:
