@@ -19,8 +19,8 @@ import threading
 
 import pytest
 
-_LEAVES = {"RETURN_VALUE": "returned", "RETURN_CONST": "returned", "YIELD_VALUE": "yielded", "YIELD_FROM": "yielded",
-           "SEND": "yielded", "RETURN_GENERATOR": "yielded"}
+_RETURNS = ("RETURN_VALUE", "RETURN_CONST")
+_YIELDS = ("YIELD_VALUE", "YIELD_FROM")
 _GENERATORS = 0x20 | 0x80 | 0x200
 
 
@@ -44,7 +44,7 @@ class Counter:
         """Forget everything: the test begins (again)."""
         self.files = {}
         self.calls = []
-        self._open = {}  # by id of a suspended generator's frame: its call
+        self.suspended = {}  # by id of a suspended generator's frame: its call
         self._tracers.clear()
         self._local = threading.local()
 
@@ -57,7 +57,7 @@ class Counter:
             tracer = self._tracers[filename] = self._tracer(filename)
         if tracer is not None and getattr(self._local, "outer", None) is None:
             self._local.outer = frame
-            again = self._open.get(id(frame)) if frame.f_code.co_flags & _generators else None
+            again = self.suspended.get(id(frame)) if frame.f_code.co_flags & _generators else None
             if again is None:
                 again = {"file": tracer.name, "function": frame.f_code.co_name, "ended": "running", "raised": []}
                 self.calls.append(again)
@@ -70,16 +70,24 @@ class Counter:
                 return _Tracer(os.path.relpath(filename, parent).replace(os.sep, "/"), self)
         return None
 
-    def left(self, frame):
-        """The outermost frame of a thread is left; an error leaves it at an instruction that is no return."""
+    def left(self, frame, by_error):
+        """The outermost frame of a thread is left; ``by_error``: an error was on its way through it."""
         local = self._local
-        ended = _LEAVES.get(_opname(frame.f_code, frame.f_lasti), "raised")
+        ended = _how_left(frame.f_code.co_code, frame.f_lasti)
+        if ended == "yielded" and by_error:
+            ended = "raised"  # an error that was thrown in where it was suspended
         local.call["ended"] = ended
         if ended == "yielded":
-            self._open[id(frame)] = local.call
+            self.suspended[id(frame)] = local.call
         else:
-            self._open.pop(id(frame), None)
+            self.suspended.pop(id(frame), None)
         local.outer = local.call = None
+
+    def thrown_out(self, frame, by_error):
+        """A suspended generator was closed, or left by an error that was thrown in. Neither has a call event."""
+        call = self.suspended.pop(id(frame))
+        if by_error:
+            call["ended"] = "raised"
 
     def write(self, path, complete):
         """Write what was counted; a forked child writes nothing."""
@@ -100,15 +108,15 @@ class _Tracer:
         self._counts = counter.files.setdefault(name, {})
         self._counter = counter
         self._local = counter._local
-        self._error = None  # id of the frame that the last error passes through, and the line that it has come to
+        self._error = None  # of the last error: the id of the frame that it passes, the line it has come to, its class
 
     def _is_handler(self, frame, line):
         """Whether an error passes through the handlers of its statement and of those around it (instrumented code has
         them) or through the end of a with block: no statement is executed anew. A handler of the program stands below.
         """
-        passes, came_to = self._error
+        passes, came_to, kind = self._error
         if passes == id(frame) and line <= came_to:
-            self._error = passes, line
+            self._error = passes, line, kind
             return True
         self._error = None
         return False
@@ -121,19 +129,38 @@ class _Tracer:
             counts = self._counts
             counts[line] = counts.get(line, 0) + 1
         elif event == "exception":
-            self._error = id(frame), frame.f_lineno
+            self._error = id(frame), frame.f_lineno, argument[0]
             call = getattr(self._local, "call", None)
             if call is not None:
                 found = [self.name, frame.f_lineno, getattr(argument[0], "__name__", "")]
                 if found not in call["raised"]:
                     call["raised"].append(found)
-        elif event == "return" and frame is getattr(self._local, "outer", None):
-            self._counter.left(frame)
+        elif event == "return":
+            by_error = False
+            if self._error is not None and self._error[0] == id(frame):
+                by_error = self._error[2] is not GeneratorExit  # which closes a generator
+                self._error = None  # another frame may get the id
+            if frame is getattr(self._local, "outer", None):
+                self._counter.left(frame, by_error)
+            elif id(frame) in self._counter.suspended:
+                self._counter.thrown_out(frame, by_error)
         return self
 
 
+def _how_left(code, offset):
+    """How a frame was left whose last instruction is at ``offset``; an error leaves it at one that is no return."""
+    here = _opname(code, offset)
+    if here in _RETURNS:
+        return "returned"
+    if here in _YIELDS or (here == "RESUME" and _opname(code, offset - 2) in _YIELDS):  # since 3.13 it is past it
+        return "yielded"
+    if _opname(code, offset + 2) == "YIELD_FROM":  # up to 3.10 it stands before it, to be done again
+        return "yielded"
+    return "raised"
+
+
 def _opname(code, offset):
-    return dis.opname[code.co_code[offset]] if 0 <= offset < len(code.co_code) else ""
+    return dis.opname[code[offset]] if 0 <= offset < len(code) else ""
 
 
 class Plugin:
