@@ -85,7 +85,8 @@ def render(cases: Sequence[Case], site_packages: Path, into: Path, *, replayed: 
 
 def _copy_package(roots: Sequence[str], site_packages: Path, into: Path) -> None:
     into.mkdir(exist_ok=True)
-    for name in {root.partition(".")[0] for root in roots}:
+    libraries = {path.name for path in site_packages.glob("*.libs")}  # what wheels bring for their C extensions
+    for name in sorted({root.partition(".")[0] for root in roots} | libraries):
         if (into / name).exists() or (into / f"{name}.py").exists():
             continue
         if (site_packages / name).is_dir():
