@@ -34,7 +34,12 @@ class Protocol:
         if _is_rerun_elsewhere(item):
             return None
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-        _Test(self._run, item).run(nextitem)
+        test = _Test(self._run, item)
+        try:
+            test.phases()  # from here, so that the stack is as deep as under pytest's own protocol
+            test.settle(nextitem)
+        finally:
+            test.close()
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         return True
 
@@ -48,23 +53,24 @@ class _Test:
         self._pending: list[pytest.TestReport] = []
         self._before = (list(item.user_properties), list(item.own_markers), len(item._report_sections))
 
-    def run(self, nextitem: pytest.Item | None) -> None:
-        try:
-            self._phases()
-            if self._wants_second_look():
-                self._again(LOOK_AGAIN)
-            while self._wants_rollback():
-                self._again(ROLL_BACK)
-            if self._stops_at_failures() and any(report.failed for report in self._pending):
-                self._flush()
-            session = self._item.session
-            last = None if session.shouldfail or session.shouldstop else nextitem
-            self._teardown(last)
-        finally:
+    def settle(self, nextitem: pytest.Item | None) -> None:
+        """Run the test again where that is wanted, and tear it down."""
+        if self._wants_second_look():
+            self._again(LOOK_AGAIN)
+        while self._wants_rollback():
+            self._again(ROLL_BACK)
+        if self._stops_at_failures() and any(report.failed for report in self._pending):
             self._flush()
-            self._forget_fixtures()
+        session = self._item.session
+        last = None if session.shouldfail or session.shouldstop else nextitem
+        self._teardown(last)
 
-    def _phases(self) -> None:
+    def close(self) -> None:
+        """Log what is pending, and forget the fixtures."""
+        self._flush()
+        self._forget_fixtures()
+
+    def phases(self) -> None:
         """Setup and call."""
         item = self._item
         if hasattr(item, "_request") and not item._request:
@@ -130,7 +136,7 @@ class _Test:
         self._reset()
         item.stash[why] = attempt
         self._run.timeouts.restart(item)
-        self._phases()
+        self.phases()
 
     def _reset(self) -> None:
         item = self._item
