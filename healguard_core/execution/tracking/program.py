@@ -4,6 +4,7 @@ May import pause's flow. Pure.
 """
 
 import dis
+import sys
 from types import CodeType
 from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
@@ -50,6 +51,10 @@ def _read(code: CodeType) -> Program:
     for offset, instruction in flow.instructions.items():
         names[offset // 2] = instruction.opname
         args[offset // 2] = instruction.arg or 0
+    if _PREFIX_ONLY:
+        for index in range(size - 1, -1, -1):
+            if names[index] == "EXTENDED_ARG":
+                names[index], args[index] = names[index + 1], args[index + 1]
     for offset, depth in _depths(flow, code).items():
         depths[offset // 2] = depth
     lines = [code.co_firstlineno] * size
@@ -88,6 +93,7 @@ def _effect(instruction: dis.Instruction, jumped: bool) -> int:
 
 
 _PRECALL = "PRECALL" in dis.opmap
+_PREFIX_ONLY = sys.version_info < (3, 12)  # no event comes for the instruction after EXTENDED_ARG, so it runs with it
 
 
 def _handlers(code: CodeType) -> Iterator[Tuple[int, int]]:
