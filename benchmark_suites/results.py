@@ -13,6 +13,7 @@ from benchmark_suites.setting import Setting
 
 SCHEMA = "pytest-heal-results/2"
 BROKEN = "not-run"  # outcome of an instance that could not be run at all
+TIMED_OUT = "timeout"  # outcome of one whose target test did not come to an end
 UNSAFE = "unsafe"
 
 ENVIRONMENT, AGENT, BUDGET, RECORD, OURS = "environment", "agent", "budget", "record", "ours"
@@ -20,7 +21,7 @@ FAILURES = {
     ENVIRONMENT: "a requirement, image or Python could not be had",
     AGENT: "the agent (or its model's provider) broke",
     BUDGET: "calls, time or money were used up",
-    RECORD: "the instance's record is wrong",
+    RECORD: "the instance's record is wrong or lacks what the agent needs",
     OURS: "a fault of pytest-heal or of its suites",
 }
 """Classes of `Result.failure`, with what each means."""
@@ -34,7 +35,7 @@ class Result:
     """How one instance ended in one setting.
 
     - ``outcome``: a category of pytest-heal (``correct``, ``proceed``, ``reraised``, ..., ``passed``, ``failed``), or
-      `BROKEN`.
+      `BROKEN` or `TIMED_OUT`.
     - ``failure`` and ``problem``: a class of `FAILURES` and what happened, "" where nothing did. A result may have an
       outcome and a failure: an agent whose budget was spent has let the error go on.
     - ``completed``: whether the target call came to its end after healing (PR); None when nobody can tell.

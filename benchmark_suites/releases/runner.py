@@ -13,7 +13,7 @@ from benchmark_suites.releases import older_python, provision
 from benchmark_suites.releases.environments import Environment, Environments, EnvironmentUnavailable
 from benchmark_suites.releases.instances import Instance
 from benchmark_suites.releases.process import TIMEOUT, lay_out, run_in
-from benchmark_suites.results import BUDGET, ENVIRONMENT, OURS, Result
+from benchmark_suites.results import BUDGET, ENVIRONMENT, OURS, RECORD, TIMED_OUT, Result
 from benchmark_suites.setting import ORACLE, Setting
 from benchmark_suites.suite import Places
 from benchmark_suites.tracing import counting
@@ -28,9 +28,10 @@ USAGE_ERROR = 4  # pytest's exit code for a wrong command line
 def run(instance: Instance, setting: Setting, places: Places, result: Result) -> None:
     """Run the target test of ``instance`` in its buggy release and fill ``result``, whatever goes wrong."""
     environments = Environments(places.environments)
+    if setting.agent == ORACLE and instance.runbook is None:
+        result.broke(RECORD, f"{instance.folder} has no heals.yaml: nobody knows a right heal yet")
+        return
     try:
-        if setting.agent == ORACLE and instance.runbook is None:
-            raise EnvironmentUnavailable(f"{instance.folder} has no heals.yaml: nobody knows a right heal yet")
         environment = environments.get(instance)
         result.python = ".".join(map(str, environment.version))
         with tempfile.TemporaryDirectory(prefix="heal-instance-") as folder:
@@ -47,7 +48,7 @@ def run(instance: Instance, setting: Setting, places: Places, result: Result) ->
         result.broke(ENVIRONMENT, str(problem))
     except subprocess.TimeoutExpired:
         result.broke(BUDGET, f"the target test gave no result within {TIMEOUT:.0f} s")
-        result.outcome = "timeout"
+        result.outcome = TIMED_OUT
 
 
 def _run_plugin(
