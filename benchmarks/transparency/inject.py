@@ -155,15 +155,15 @@ def _add_journal(records: dict[str, dict[str, Any]], journal: Path) -> None:
         return
     for line in journal.read_text(encoding="utf-8").splitlines():
         event = json.loads(line)
-        record = records.get(event.get("unit", ""))
-        if record is None or not str(event.get("message", "")).strip("'").startswith("injected into"):
+        concerned = records.get(event.get("unit", ""))
+        if concerned is None or not str(event.get("message", "")).lstrip("'\"").startswith("injected into"):
             continue
         if event["event"] == "Crashed":
-            record["crashed"].append(event["second_look"])
-            record["why"] = event["why"]
+            concerned["crashed"].append(event["second_look"])
+            concerned["why"] = event["why"]
         elif event["event"] == "Left":
-            record["left"].append(event["why"])
-            record["why"] = record["why"] or event["why"]
+            concerned["left"].append(event["why"])
+            concerned["why"] = concerned["why"] or event["why"]
 
 
 def _not_comparable(real: dict[str, Any] | None, said: dict[str, Any] | None) -> str:
