@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from benchmark_suites.results import BROKEN, OURS, RECORD, Result
+from benchmark_suites.results import BROKEN, BUDGET, OURS, RECORD, Result
 from benchmark_suites.session import Session
 from benchmark_suites.suite import Instance, WrongRecord
 
@@ -78,13 +78,17 @@ def measure(session: Session, instance: Instance | WrongRecord) -> Result:
     """Run ``instance``; every fault, ours included, ends up in the result."""
     began = time.monotonic()
     result = _nothing_yet(session, instance)
+    setting = session.affordable()
     if isinstance(instance, WrongRecord):
         result.broke(RECORD, instance.problem)
+    elif setting is None:
+        result.broke(BUDGET, "the run's --heal-max-cost is used up; a later run with more of it goes on here")
     else:
         try:
-            result = session.suite.run(instance, session.setting, session.places)
+            result = session.suite.run(instance, setting, session.places)
         except Exception:  # a bug in a suite must not end the run, and must not go unseen
             result.broke(OURS, traceback.format_exc())
+    result.options = dict(session.setting.options)
     result.seconds = round(time.monotonic() - began, 3)
     result.at = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     result.run = session.run_name

@@ -69,6 +69,20 @@ class Session:
             return None
         return result if result.digest == self.suite.digest(instance) else None
 
+    def affordable(self) -> Setting | None:
+        """The setting for the next instance: of a cost for the whole run, what this run has not spent; None when that
+        is nothing. Workers read it from the results, so on machines that do not share their folder each has all of it.
+        """
+        given = self.setting.options.get("heal_max_cost")
+        if not given:
+            return self.setting
+        spent = sum(result.usage.get("cost_usd") or 0 for result in self.store.read().values()
+                    if result.run == self.run_name)
+        left = float(given) - spent
+        if left <= 0:
+            return None
+        return Setting(self.setting.agent, {**self.setting.options, "heal_max_cost": f"{left:.6f}"})
+
     # ----------------------------------------------------------------- hooks
 
     @pytest.hookimpl(optionalhook=True)
