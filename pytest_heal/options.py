@@ -34,7 +34,8 @@ def _text(name: str, metavar: str, help: str, default: str = "", choices: tuple[
 
 
 OPTIONS = (
-    _text("heal", "AGENT", "turn healing on with this agent: rules, runbook, human, healer, codex, mcp, exec:COMMAND, "
+    _text("heal", "AGENT", "turn healing on with this agent: rules, runbook, human, healer, codex, mcp, exec:COMMAND, reraise, "
+          "retry, rollback, steamroller, "
           "or one that a package registered "
           "(`off` overrules the ini file)"),
     _text("heal_model", "NAME", "model for LLM agents: an alias (gpt, deepseek, glm, or of heal_models), or "
