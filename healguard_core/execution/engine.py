@@ -152,9 +152,13 @@ class Engine:
         if guard is None or not (guard.policy.entries or guard.policy.events):
             return None
         if unit.tracker is None:
-            unit.tracker = Tracker(guard.policy, self.config.guard_mode, self._reached, self._fault)
+            unit.tracker = Tracker(guard.policy, self.config.guard_mode, self._reached, self._fault,
+                                   self.config.guard_budget, self._told_of_guard)
         tracker: Tracker = unit.tracker
         return tracker
+
+    def _told_of_guard(self, message: str) -> None:
+        self.notice("guard", message)
 
     def _fault(self, fault: Exception) -> None:
         self.notice("internal", _told(fault))

@@ -73,7 +73,8 @@ class Stop:
 
     ``operation`` is what would have happened, ``key`` the input that decides about it (in words), ``where`` the
     ``file:line`` that asked for it, ``path`` the steps from the heal to there, ``policy_id`` the entry of the policy
-    ("" when no entry is needed to stop it). ``exact`` is False where the link to the heal is an approximation.
+    ("" when no entry is needed to stop it). ``exact`` is False where the link to the heal is an approximation; ``note``
+    says why it is one.
     """
 
     rule: str
@@ -83,13 +84,15 @@ class Stop:
     where: str = ""
     path: List[str] = dataclasses.field(default_factory=list)
     exact: bool = True
+    note: str = ""
 
     @property
     def message(self) -> str:
         """What was stopped and why, in one line."""
         key = " ({})".format(self.key) if self.key else ""
         entry = ", protected as {!r}".format(self.policy_id) if self.policy_id else ""
-        return "{} {}: {}{}{}".format(self.rule, STOP_RULES[self.rule].title, self.operation, key, entry)
+        note = "; {}".format(self.note) if self.note else ""
+        return "{} {}: {}{}{}{}".format(self.rule, STOP_RULES[self.rule].title, self.operation, key, entry, note)
 
     @property
     def advice(self) -> str:

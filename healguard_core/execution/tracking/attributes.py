@@ -1,7 +1,8 @@
 """Loads and stores of attributes: which location they mean, found without running program code. May import shadow."""
 
+from collections import namedtuple
 from types import FunctionType, ModuleType
-from typing import Any, Optional
+from typing import Any, List, Optional, Tuple
 
 from healguard_core.execution.guard.callables import MISSING as NOT_FOUND
 from healguard_core.execution.guard.callables import class_entry, instance_dict, is_class
@@ -12,6 +13,8 @@ _mro = type.__dict__["__mro__"].__get__
 _namespace = type.__dict__["__dict__"].__get__
 _module_dict = vars(ModuleType)["__dict__"].__get__
 _SLOT = type(FunctionType.__dict__["__closure__"])
+_FIELD = type(namedtuple("_Pair", "one other").one)  # type: ignore[attr-defined]
+_PLAIN = (FunctionType, str, int, float, bool, bytes, type(None))
 _PROPERTIES = (property, classmethod, staticmethod)
 
 
@@ -22,6 +25,10 @@ def loaded(heap: Heap, owner: Any, name: str) -> Optional[Mark]:
     """
     if isinstance(owner, ModuleType):
         return heap.get(_module_dict(owner), item(name))
+    if isinstance(owner, tuple):
+        entry = class_entry(type(owner), name)
+        if type(entry) is _FIELD:  # of a named tuple
+            return heap.get(owner, item(entry.__reduce__()[1][0]))
     found = heap.get(owner, attribute(name))
     if found is not None:
         entry = class_entry(type(owner), name)
@@ -65,6 +72,12 @@ def stored(heap: Heap, owner: Any, name: str, mark: Optional[Mark]) -> None:
     if entry is not NOT_FOUND and type(class_entry(type(entry), "__set__")) is FunctionType:
         return
     heap.put(owner, attribute(name), mark)
+
+
+def descriptor(owner: Any, name: str) -> List[Tuple[Any, Optional[Mark]]]:
+    """The object in the class of ``owner`` that may compute its attribute ``name``: it is in flight as well."""
+    found = class_entry(type(owner), name)
+    return [] if found is NOT_FOUND or type(found) in _PLAIN else [(found, None)]
 
 
 def joined(heap: Heap, owner: Any, base: Optional[Mark], name: str) -> Optional[Mark]:

@@ -6,12 +6,12 @@ object in flight carry everything that is in flight or reachable from it, as an 
 """
 
 import functools
-from types import CellType, FunctionType, MethodType
+from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from healguard_core.execution import hooks
 from healguard_core.execution.guard.callables import MISSING as NOT_FOUND
-from healguard_core.execution.guard.callables import class_entry, is_class
+from healguard_core.execution.guard.callables import class_entry, instance_dict, is_class
 from healguard_core.execution.guard.extent import is_ours
 from healguard_core.execution.tracking import natives
 from healguard_core.execution.tracking.frames import MISSING
@@ -341,7 +341,10 @@ def fill_from_flight(shadow: Shadow, flight: Flight) -> None:
     for index in range(count):
         value = shadow_value(shadow, index)
         if value is not MISSING:
-            put_local(shadow, index, _mark_of(shadow, flight, value, union))
+            own = union if index or not _is_receiver(code, value) else None
+            if index >= code.co_argcount + code.co_kwonlyargcount:
+                own = None  # a fresh container of arguments, which are looked at one by one
+            put_local(shadow, index, _mark_of(shadow, flight, value, own))
         if type(value) in (tuple, dict) and index >= count - 2 and index >= code.co_argcount:
             _mark_rest(shadow, flight, value, union)
 
@@ -354,11 +357,17 @@ def _mark_rest(shadow: Shadow, flight: Flight, value: Any, union: Mark) -> None:
         heap.put(value, item(key), _mark_of(shadow, flight, one, union))
 
 
-def _mark_of(shadow: Shadow, flight: Flight, value: Any, union: Mark) -> Optional[Mark]:
+def _is_receiver(code: CodeType, value: Any) -> bool:
+    """Whether ``code`` is a method that C code found in the class of ``value``, an object that was there before."""
+    found = class_entry(type(value), code.co_name)
+    return type(found) is FunctionType and found.__code__ is code
+
+
+def _mark_of(shadow: Shadow, flight: Flight, value: Any, union: Optional[Mark]) -> Optional[Mark]:
     found = [mark for one, mark in flight.pairs if one is value]
     if found:
         return join(*found)
-    if value is None or isinstance(value, type):
+    if union is None or value is None or isinstance(value, type) or natives.is_handle(value):
         return None
     return union.coarse()
 
@@ -401,7 +410,10 @@ def _elements(heap: Any, value: Any) -> List[Tuple[Any, Optional[Mark]]]:
         return [(held, heap.get(value, item(index))) for index, held in enumerate(value)]
     if isinstance(value, type) or kind is FunctionType:
         return []
-    whole = heap.any(value)
+    entries = instance_dict(value)
+    if entries is not None:
+        return [(held, heap.get(value, attribute(name))) for name, held in list(entries.items())]
+    whole = None if natives.is_handle(value) else heap.any(value)
     return [(part, whole) for part in parts(value)]
 
 

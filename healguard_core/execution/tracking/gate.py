@@ -5,15 +5,28 @@ and that names no marked attribute, can neither read a mark nor move one: it run
 about on its own, and a callee that returns a marked value has its caller followed from there on.
 """
 
-from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
-from typing import Any, Dict, Tuple
+from types import BuiltinFunctionType, CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
+from typing import Any, Dict, List, Tuple
 
 from healguard_core.execution.tracking.heap import Heap, parts
 from healguard_core.execution.tracking.shadow import Shadow
 
 _MOST_SEEN = 300
 _ATOMS = frozenset((str, int, float, bool, bytes, complex, type(None), type(...), BuiltinFunctionType, range, slice))
+_NO_CONTAINER = _ATOMS | {FunctionType, property, classmethod, staticmethod, MemberDescriptorType, GetSetDescriptorType}
+_HEAP_TYPE = 1 << 9
+_mro = type.__dict__["__mro__"].__get__
+_namespace = type.__dict__["__dict__"].__get__
 _module_dict = vars(ModuleType)["__dict__"].__get__
+
+
+def _held_by_class(cls: type) -> List[Any]:
+    """What a class of the program keeps for all its instances, without its functions."""
+    held = [cls] if cls.__flags__ & _HEAP_TYPE else []
+    for base in _mro(cls):
+        if base.__flags__ & _HEAP_TYPE:
+            held.extend(value for value in list(_namespace(base).values()) if type(value) not in _NO_CONTAINER)
+    return held
 
 
 class Gate:
@@ -56,9 +69,7 @@ class Gate:
         heap = self._heap
         if type(value) in _ATOMS or isinstance(value, ModuleType):
             return False
-        if isinstance(value, type):
-            return heap.marked(value)
-        seen = set()
+        seen, classes = set(), set()
         waiting = [value]
         while waiting:
             one = waiting.pop()
@@ -71,5 +82,9 @@ class Gate:
                 return True
             if type(one) is FunctionType and one is not value:
                 continue  # asked about when it is called
+            cls = one if isinstance(one, type) else type(one)
+            if id(cls) not in classes:
+                classes.add(id(cls))
+                waiting.extend(_held_by_class(cls))
             waiting.extend(parts(one))
         return False

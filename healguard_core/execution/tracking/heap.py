@@ -27,7 +27,6 @@ __all__ = ["CONTENT", "ELEMENTS", "KEY", "WHOLE", "Heap", "Slot", "attribute", "
 _ATOMS = frozenset((str, int, float, bool, bytes, complex, type(None), type(...), type(NotImplemented), range, slice))
 _OPAQUE = (type, ModuleType, FrameType, TracebackType, CodeType)  # what everything leads to
 _MOST_OBJECTS = 5000
-_DEEPEST = 12
 _OWN_REFERENCES = 3  # of a strongly held object: the entry's, the local's and getrefcount's
 
 _getrefcount = sys.getrefcount
@@ -67,6 +66,7 @@ class Heap:
         self._entries: Dict[int, _Entry] = {}
         self._notes: Dict[int, Any] = {}
         self._links: Dict[int, Tuple[Any, Any]] = {}
+        self.changes = 0  # how often something was marked
         self.names: Set[str] = set()
         self.wide = False
         self.whole = False
@@ -101,6 +101,7 @@ class Heap:
             if entry is not None:
                 self._clear(owner, entry, slot)
             return
+        self.changes += 1
         if entry is None:
             entry = self._entries[id(owner)] = _Entry(owner, self._forgetter(id(owner)))
         entry.slots[slot] = mark
@@ -227,7 +228,7 @@ class Heap:
         found: Optional[Mark] = None
         seen: Set[int] = set()
         level = [value]
-        for _ in range(_DEEPEST):
+        while level:
             following: List[Any] = []
             for one in level:
                 if type(one) in _ATOMS or id(one) in seen:
@@ -238,10 +239,8 @@ class Heap:
                 if id(one) in self._entries:
                     found = join(found, self.any(one))
                 following.extend(parts(one))
-            if not following:
-                return found
             level = following
-        return join(found, coarse(self.everything()))
+        return found
 
     def everything(self) -> Optional[Mark]:
         """The union of all marks."""

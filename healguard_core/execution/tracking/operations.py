@@ -636,7 +636,7 @@ def _load_attribute(s: Shadow, name: str) -> Optional[Mark]:
     if base is None and quiet(s):
         return None
     owner = s.top()
-    s.flight = Flight([(owner, base)])
+    s.flight = Flight([(owner, base)] + attributes.descriptor(owner, name))
     s.pending = _attribute_loaded
     found = attributes.joined(s.machine.heap, owner, base, name)
     return s.machine.sinks.read(owner, name, found)
@@ -691,7 +691,7 @@ def _store_attr(s: Shadow, arg: int) -> None:
     value, owner = s.places.several(s.base + len(stack) - 2, 2)
     del stack[-2:]
     mark = s.stored(mark)
-    s.flight = Flight([(owner, base), (value, mark)])
+    s.flight = Flight([(owner, base), (value, mark)] + attributes.descriptor(owner, s.code.co_names[arg]))
     s.pending = _over
     attributes.stored(s.machine.heap, owner, s.code.co_names[arg], mark)
 
@@ -771,15 +771,15 @@ def _send(s: Shadow, _arg: int) -> None:
     receiver = s.top(2)
     s.sent = sent
     s.flight = Flight([(receiver, receiver_mark)])
+    awaited = natives.awaited(receiver) if s.machine.heap and not _is_coroutine(receiver) else []
 
     def settle(s: Shadow, depth: int) -> None:
         s.sent = None
         if depth <= 0:
             return
-        heap = s.machine.heap
-        found = natives.awaited(heap, receiver) if heap and not _is_coroutine(receiver) else None
+        found = [s.machine.heap.get(one, CONTENT) for one in awaited]
         fit(s.stack, depth)
-        s.stack[depth - 1] = join(found, *[mark for _, mark in s.returned])
+        s.stack[depth - 1] = join(*found, *[mark for _, mark in s.returned])
 
     s.pending = settle
 

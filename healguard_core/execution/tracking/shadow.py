@@ -32,7 +32,7 @@ class Shadow:
     """The marks of one frame. It holds neither the frame nor values of the program."""
 
     __slots__ = (
-        "at", "back", "base", "chained", "code", "flight", "frame_id", "globals", "keywords", "leaving",
+        "at", "back", "base", "chained", "changes", "code", "flight", "frame_id", "globals", "keywords", "leaving",
         "locals", "machine", "made", "pending", "places", "program", "returned", "sent", "stack", "steps", "thread",
     )
 
@@ -57,6 +57,7 @@ class Shadow:
         self.leaving: Optional[Mark] = None
         self.sent: Optional[Mark] = None
         self.chained: Any = None
+        self.changes = machine.heap.changes  # when the frame began to be followed
         self.made: Any = None  # the generator that the frame belongs to, weakly
 
     # ----------------------------------------------------------------- values
@@ -124,6 +125,7 @@ class Shadow:
         depth = self.program.depths[max(frame.f_lasti, 0) >> 1]
         self.stack = [None] * max(depth, 0)
         self.pending = midway
+        self.changes = -1
 
 
 class _Everything:

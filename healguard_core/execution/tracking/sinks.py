@@ -4,8 +4,8 @@ What is stopped is put on record first; then the veto is raised in the program i
 """
 
 import ast
-from types import BuiltinFunctionType, FunctionType, MethodDescriptorType, WrapperDescriptorType
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodDescriptorType, WrapperDescriptorType
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from healguard_core.execution.guard.callables import is_class
 from healguard_core.execution.guard.policy import Condition, Operation, Policy
@@ -75,7 +75,7 @@ class Sinks:
         receiver = getattr(original, "__self__", None) if type(original) is BuiltinFunctionType else None
         if receiver is not None and not isinstance(receiver, type(ast)) and operation.owner is not None:
             args = (Token(receiver, callee_mark),) + args
-        if operation.entry.writes_only and not _writes(args, named):
+        if operation.entry.writes_only and not writes(args, named):
             return
         key = operation.key_of(args, named)  # type: ignore[arg-type]
         marks = {name: self._mark_of(token) for name, token in key.items()}
@@ -83,6 +83,14 @@ class Sinks:
         if mark is not None:
             values = {name: _value_of(token) for name, token in key.items()}
             self._violation(s, operation, mark, {n: v for n, v in values.items() if marks[n] is not None}, args, named)
+
+    def by_code(self, code: CodeType) -> Optional[Operation]:
+        """The protected operation whose Python body is ``code``."""
+        for operation in self._policy.operations:
+            for function in operation.functions:
+                if function.__code__ is code:
+                    return operation
+        return None
 
     def _mark_of(self, token: Any) -> Optional[Mark]:
         if type(token) is Token:
@@ -186,8 +194,8 @@ def _value_of(token: Any) -> Any:
     return token
 
 
-def _writes(args: Tuple[Token, ...], named: Dict[str, Token]) -> bool:
-    """Whether an ``open`` is for writing."""
+def writes(args: Sequence[Any], named: Dict[str, Any]) -> bool:
+    """Whether an ``open`` is for writing; the arguments have a ``value`` each."""
     token = named.get("mode") or named.get("flags") or (args[1] if len(args) > 1 else None)
     mode = None if token is None else token.value
     if isinstance(mode, int):

@@ -8,13 +8,14 @@ it, and its finaliser switches tracing on again before the program takes its nex
 import os
 import sys
 import threading
+import time
 import weakref
 from types import AsyncGeneratorType, CodeType, CoroutineType, FrameType, GeneratorType
 from typing import Any, Callable, Dict, List, Optional
 
 from healguard_core.execution.guard.extent import is_ours
 from healguard_core.execution.guard.veto import Veto
-from healguard_core.execution.tracking import calls
+from healguard_core.execution.tracking import calls, natives
 from healguard_core.execution.tracking.gate import Gate
 from healguard_core.execution.tracking.heap import Heap
 from healguard_core.execution.tracking.labels import Mark, join
@@ -26,6 +27,15 @@ from healguard_core.execution.tracking.sinks import Sinks
 _gettrace, _settrace, _getframe = sys.gettrace, sys.settrace, sys._getframe
 _ident = threading.get_ident
 _GENERATOR_KINDS = 0x20 | 0x80 | 0x200
+
+
+_clock = time.thread_time
+_EVERY = 256  # a power of two
+_MASK = _EVERY - 1
+
+
+def _nothing() -> None:
+    """Nobody wants to know."""
 
 
 class Thread:
@@ -72,7 +82,27 @@ class Machine:
         self._spare_known: Dict[int, Any] = {}
         self._through_runner: List[Any] = []  # what fixtures and alike gave to the test runner, with marks
         self._gate = Gate(heap)
+        self.used_up: Callable[[], None] = _nothing
+        self.events = 0
+        self._spent = 0.0
+        self._most = 0.0
         self.on = False
+
+    # ----------------------------------------------------------------- the budget
+
+    def allow(self, seconds: float) -> None:
+        """Following may cost so much processor time more."""
+        self._most = self._spent + seconds
+
+    def timed(self, shadow: Shadow, frame: FrameType) -> None:
+        """One event in `_EVERY` is timed for all of them."""
+        began = _clock()
+        try:
+            shadow.opcode(frame)
+        finally:
+            self._spent += (_clock() - began) * _EVERY
+        if self._spent > self._most and shadow.thread.ambient is None:
+            self.used_up()
 
     # ----------------------------------------------------------------- what operations ask
 
@@ -245,6 +275,9 @@ class Machine:
         else:
             shadow = new_shadow(self, thread, frame)
             self._keep(shadow, _generator_of(flight, frame) if code.co_flags & _GENERATOR_KINDS else None)
+            if code.co_flags & _GENERATOR_KINDS and frame.f_lasti > 0:
+                shadow.stack = [None]
+                self._resumed(shadow, parent, flight, frame)
             if thread.healing is not None and thread.healing.runs(code):
                 thread.healing.entered(shadow)
             elif flight is None:
@@ -289,20 +322,22 @@ class Machine:
         parent = self.shadow_of(back) if back is not None else None
         if not shadow.code.co_flags & 1 and shadow.code.co_name != "<module>":
             self._class_body(shadow, frame, back)
+        if not failed and shadow.code.co_flags & 0x80 and shadow.program.names[shadow.at].startswith("RETURN"):
+            natives.task_result(self.heap, frame, mark)
         if parent is not None:
             thread.current = parent
             if not failed:
                 parent.returned.append((value, mark))
             return
         thread.current = None
-        if failed or mark is None or back is None:
+        if back is None or (mark is None and self.heap.changes == shadow.changes) or (failed and mark is None):
             return
         if not self.is_spared(back.f_code):
             armed = self.arm(back)
             if armed is not None:
                 armed.returned.append((value, mark))
                 thread.current = armed
-        elif not is_ours(back.f_code):
+        elif mark is not None and not is_ours(back.f_code):
             self._through_runner.append((value, mark))
 
     def _class_body(self, shadow: Shadow, frame: FrameType, back: Optional[FrameType]) -> None:
@@ -356,7 +391,12 @@ class _Local:
             thread.current = shadow
             thread.frame = frame
             try:
-                shadow.opcode(frame)
+                machine = self._machine
+                machine.events += 1
+                if machine.events & _MASK:
+                    shadow.opcode(frame)
+                else:
+                    machine.timed(shadow, frame)
             except Veto as veto:
                 __tracebackhide__ = True
                 rearm(self._machine, frame, self)
@@ -369,7 +409,9 @@ class _Local:
         if chained is not None:
             shadow.chained = chained(frame, event, arg)
         if event == "exception":
-            shadow.failed()
+            ends = arg[0] is StopIteration and shadow.program.names[shadow.at] in ("SEND", "FOR_ITER")
+            if not ends:  # that is how these take the end of what they drive
+                shadow.failed()
         elif event == "return":
             name = shadow.program.names[shadow.at]
             failed = not name.startswith(("RETURN", "YIELD"))

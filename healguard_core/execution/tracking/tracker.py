@@ -14,6 +14,7 @@ from healguard_core.execution.tracking import calls
 from healguard_core.execution.tracking.frames import readable
 from healguard_core.execution.tracking.heap import Heap, item
 from healguard_core.execution.tracking.labels import Mark, join, of_heal
+from healguard_core.execution.tracking.literal import LiteralRule
 from healguard_core.execution.tracking.operations import RAISED
 from healguard_core.execution.tracking.shadow import Shadow
 from healguard_core.execution.tracking.sinks import Sinks
@@ -78,23 +79,44 @@ class _Around:
 class Tracker:
     """Follows values from heals to protected operations. ``findings`` are the stops so far."""
 
-    def __init__(self, policy: Policy, mode: str, told: Told, fault: Callable[[Exception], None]) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        mode: str,
+        told: Told,
+        fault: Callable[[Exception], None],
+        budget: float = 10.0,
+        noticed: Callable[[str], None] = print,
+    ) -> None:
         self.findings: List[Stop] = []
-        self.mode = mode if mode == "off" or readable() else "literal"
+        self.mode = mode
+        if mode == "track" and not readable():
+            self.mode = "literal"
+            noticed("this interpreter does not let values be followed; heal_guard_mode is `literal` instead")
+        self._noticed = noticed
+        self._budget = budget
+        self._latest = 0
+        self._healed = False
         self._told = told
         self._heap = Heap()
         self._sinks = Sinks(policy, self._heap, self._found)
         self._machine = Machine(self._heap, self._sinks, spared, fault)
+        self._machine.used_up = self._used_up
+        self._literal = LiteralRule(self._sinks, lambda stop: self._stopped(stop, [self._latest]))
 
     def heal(self, number: int, label: str, frame: FrameType) -> "_Around":
         """Around one run of the healing code of heal ``number``, compiled under ``label``, for the paused ``frame``."""
-        if self.mode != "track":
-            return _Around(self._machine, None)
         self._sinks.look()
+        self._latest = number
+        if self.mode != "track":
+            self._literal.stop()
+            return _Around(self._machine, None)
+        self._machine.allow(self._budget)
         return _Around(self._machine, Healing(self, number, label, self._machine.shadow_of(frame)))
 
     def settle(self, healing: Optional[Healing], frame: FrameType, ran: Ran, returns: bool) -> None:
         """What ``healing`` bound was written back to ``frame``, which will return or raise what ``ran`` says."""
+        self._healed = True
         if healing is None:
             return
         raised, names = ran.raise_exc, list(ran.bindings) + ran.deleted
@@ -117,6 +139,8 @@ class Tracker:
 
     def go_on(self, frame: FrameType) -> None:
         """The program is about to be resumed in ``frame``: follow it and its callers."""
+        if self.mode == "literal" and self._healed:
+            self._literal.start()
         if self.mode != "track" or not self._machine.on:
             return
         if not self._heap and not self._machine.marked_locals():
@@ -132,12 +156,26 @@ class Tracker:
 
     def finish(self) -> None:
         """The test is over: follow nothing more, and put back what traced before."""
+        self._literal.stop()
         if self._machine.on:
             self._machine.stop()
 
     def _found(self, stop: Stop, mark: Mark) -> None:
+        self._stopped(stop, mark.numbers())
+
+    def _stopped(self, stop: Stop, heals: List[int]) -> None:
         self.findings.append(stop)
-        self._told(stop, mark.numbers())
+        self._told(stop, heals)
+
+    def _used_up(self) -> None:
+        """The time for following is over: from now on the literal rule holds."""
+        self.mode = "literal"
+        self._machine.stop()
+        self._literal.note = "budget: the {:g} seconds for following values were used up".format(self._budget)
+        self._noticed(
+            "following what heal {} wrote took {:g} seconds of processor time, its whole budget; from here on the "
+            "literal rule holds. Raise heal_guard_budget to follow for longer".format(self._latest, self._budget))
+        self._literal.start()
 
 
 _RUNNERS = ("pytest", "_pytest", "pluggy", "pytest_heal", "_hypothesis_pytestplugin", "xdist", "execnet", "coverage", "pytest_cov", "pytest_asyncio",

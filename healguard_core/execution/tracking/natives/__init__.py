@@ -27,11 +27,11 @@ from healguard_core.execution.tracking.natives import (
     storing,
 )
 from healguard_core.execution.tracking.natives.call import Marks, NativeCall, Summary, is_python_object, visible
-from healguard_core.execution.tracking.natives.concurrent import awaited
+from healguard_core.execution.tracking.natives.concurrent import awaited, is_handle, task_result
 from healguard_core.execution.tracking.natives.lookup import is_python_callable, plain, unwrapped
 
 __all__ = [
-    "Marks", "NativeCall", "Summary", "awaited", "is_python_callable", "is_python_object", "plain", "summary_of",
+    "Marks", "NativeCall", "Summary", "awaited", "is_handle", "is_python_callable", "is_python_object", "plain", "summary_of", "task_result",
     "unpacked", "unwrapped", "visible",
 ]
 

@@ -281,7 +281,12 @@ class Table:
     def find(self, callee: Any) -> Optional[Summary]:
         """The summary of exactly ``callee``."""
         found = self.callables.get(id(callee))
-        return found[1] if found is not None else self.types.get(type(callee))
+        if found is not None:
+            return found[1]
+        for kind in type.__dict__["__mro__"].__get__(type(callee)):
+            if kind in self.types:
+                return self.types[kind]
+        return None
 
 
 def entry(owner: type, *names: str) -> List[Any]:

@@ -20,35 +20,56 @@ from healguard_core.execution.tracking.natives.lookup import TABLE, applied, is_
 def _run(call: NativeCall, result: Any) -> Optional[Mark]:
     """``context.run(f, *args)``; the event loop runs callbacks so, and steps of C tasks."""
     func, mark = call.args[0], call.marks[0]
-    task = _task_of(func)
-    if task is not None:
-        if task.done() and not task.cancelled():
-            call.store(task, CONTENT, join(*call.returned[-1:]))
-        return None
+    if _is_step(func):
+        return None  # the result of the task is noted when its coroutine returns, see `task_result`
     if is_python_callable(func):
         return join(call.callee_mark, mark, *call.returned[-1:])
     return applied(call, func, mark, call.args[1:], call.marks[1:], result, call.returned)
 
 
-def _task_of(func: Any) -> Any:
-    """The C task whose step or wake-up ``func`` is, None for other callables."""
-    asyncio = sys.modules.get("_asyncio")
-    if asyncio is None:
-        return None
-    kind = type(func)
-    if kind.__name__ in ("TaskStepMethWrapper", "TaskWakeupMethWrapper"):
-        candidates = referents(func)
-    elif isinstance(func, types.BuiltinMethodType):
-        candidates = [func.__self__]
-    else:
-        return None
-    found = [one for one in candidates if isinstance(one, asyncio.Task)]
-    return found[0] if found else None
+def _is_step(func: Any) -> bool:
+    """Whether ``func`` is the step or the wake-up of a C task."""
+    bound = isinstance(func, types.BuiltinMethodType)
+    return (bound or type(func).__name__ == "TaskStepMethWrapper") and is_handle(func)
 
 
-def awaited(heap: Heap, iterator: Any) -> Optional[Mark]:
-    """The mark of the result that awaiting ``iterator`` (of a future) gives."""
-    return join(*[heap.get(one, CONTENT) for one in referents(iterator)])
+def task_result(heap: Heap, frame: types.FrameType, mark: Optional[Mark]) -> None:
+    """The coroutine of ``frame`` returns a value with ``mark``: where it is a C task's own, that is its result."""
+    asyncio, tasks = sys.modules.get("_asyncio"), sys.modules.get("asyncio.tasks")
+    if asyncio is None or tasks is None:
+        return
+    try:
+        task = tasks.current_task()
+    except RuntimeError:  # no event loop runs in this thread
+        return
+    if isinstance(task, asyncio.Task):
+        coroutine = asyncio.Task.get_coro(task)
+        if type(coroutine) is types.CoroutineType and coroutine.cr_frame is frame:
+            heap.put(task, CONTENT, mark)
+
+
+_HANDLES = frozenset((  # the interpreter's own
+    "TaskStepMethWrapper", "TaskWakeupMethWrapper", "Task", "Future", "FutureIter", "Context", "coroutine",
+    "generator", "async_generator", "async_generator_asend", "async_generator_athrow", "coroutine_wrapper",
+))
+
+
+def is_handle(value: Any) -> bool:
+    """Whether ``value`` is one of the interpreter's own objects that only stand for running code: what these carry is
+    in their frames and results, not in the reference.
+    """
+    kind = type(value)
+    made_in_c = not kind.__flags__ & 1 << 9 or kind.__module__ in ("_asyncio", "_contextvars")
+    if isinstance(value, types.BuiltinMethodType):
+        return is_handle(value.__self__)
+    return kind.__name__ in _HANDLES and made_in_c
+
+
+def awaited(iterator: Any) -> List[Any]:
+    """The futures whose result awaiting ``iterator`` gives (`CONTENT` has its mark). To be asked before it is over."""
+    if type(iterator).__name__ != "FutureIter":
+        return []
+    return [one for one in referents(iterator) if not isinstance(one, type)]
 
 
 def _result(call: NativeCall, _result: Any) -> Optional[Mark]:

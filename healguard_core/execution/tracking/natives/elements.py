@@ -16,6 +16,7 @@ from healguard_core.execution.tracking.natives.call import NativeCall, visible
 
 _gc_referents = gc.get_referents
 _length_hint = operator.length_hint
+_MOST_CHARACTERS = 10000
 
 
 class Flow(NamedTuple):
@@ -128,6 +129,8 @@ def _indexed(heap: Heap, owner: Any, values: Iterable[Any], mark: Optional[Mark]
 def _uniform(heap: Heap, values: Any, mark: Optional[Mark]) -> Ahead:
     """Strings, bytes and ranges: every element comes from all of it."""
     found = join(mark, heap.any(values))
+    if isinstance(values, str) and len(values) <= _MOST_CHARACTERS:
+        return Ahead([Flow(one, found) for one in str.__iter__(values)], rest=found)
     return Ahead([Flow(MISSING, found)] * len(values), rest=found)
 
 
@@ -378,6 +381,9 @@ def assigned(call: NativeCall, source: Ahead, values: Sequence[Any]) -> List[Flo
     """The flows of ``values``, which a native call took from ``source`` in this order."""
     returned = call.returned
     if source.flows is None:
+        if len(call.values) == len(returned) and source.wrap is None:
+            by_callbacks = _by_callbacks(call)
+            return [Flow(value, join(source.rest, by_callbacks.get(id(value)))) for value in values]
         in_step = len(values) <= len(returned) <= len(values) + 1
         union = join(*returned)
         flows = [Flow(MISSING, join(source.rest, returned[i] if in_step else union)) for i in range(len(values))]
@@ -387,6 +393,14 @@ def assigned(call: NativeCall, source: Ahead, values: Sequence[Any]) -> List[Flo
     if source.aligned and len(source.flows) >= len(values):
         return [Flow(value, flow.mark, flow.parts) for value, flow in zip(values, source.flows)]
     return identified(source, values)
+
+
+def _by_callbacks(call: NativeCall) -> Dict[int, Optional[Mark]]:
+    """What callbacks returned, by identity. Those that were not followed returned clean values."""
+    known: Dict[int, Optional[Mark]] = {}
+    for value, mark in zip(call.values, call.returned):
+        known[id(value)] = join(known.get(id(value)), mark)
+    return known
 
 
 def identified(source: Ahead, values: Sequence[Any]) -> List[Flow]:

@@ -12,6 +12,7 @@ from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
 from healguard_core.execution.guard.callables import MISSING, class_entry, is_class
 from healguard_core.execution.tracking.heap import Heap, attribute, item
 from healguard_core.execution.tracking.labels import Mark, join
+from healguard_core.execution.tracking.natives import pure
 from healguard_core.execution.tracking.natives.call import Marks, NativeCall, Summary, Table, visible
 
 TABLE = Table()
@@ -61,7 +62,7 @@ def _of_class(cls: type) -> Optional[Summary]:
         return TABLE.find(type) if not is_python_callable(cls) else TABLE.find(object)
     new, init = (type(class_entry(cls, name)) for name in ("__new__", "__init__"))
     for base in _MRO(cls)[1:]:
-        found = TABLE.find(base)
+        found = TABLE.find(base) or pure.find(base)
         if found is None:
             continue
         own_new = new in (types.FunctionType, staticmethod)

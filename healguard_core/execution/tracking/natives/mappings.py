@@ -77,7 +77,7 @@ class _Filling:
                          join(self.mark, heap.get(self.mapping, KEY(key))))
         elif self.protocol:
             heap.add(owner, ELEMENTS, join(self.mark, call.ambient, heap.reach(call.args[0]), *call.returned))
-        elif self.source.flows is None or not self._pairs(owner, self.source.flows):
+        elif self.source.flows is None or not self._pairs(owner, self.source.flows, not list(known)):
             before = dict.fromkeys(map(id, known))
             new = [key for key in dict.keys(owner) if id(key) not in before]
             flows = assigned(call, self.source, new) if len(new) == len(owner) else []
@@ -87,10 +87,11 @@ class _Filling:
         if self.mark is not None:
             heap.add(owner, LENGTH, self.mark)
 
-    def _pairs(self, owner: Any, flows: List[Flow]) -> bool:
+    def _pairs(self, owner: Any, flows: List[Flow], fresh: bool) -> bool:
         if not self.source.aligned:
             return False
-        for flow in flows:
+        keys = list(dict.keys(owner)) if fresh and len(owner) == len(flows) else None
+        for position, flow in enumerate(flows):
             if flow.parts is not None and len(flow.parts) == 2:
                 key, value = flow.parts
                 first, second = join(flow.mark, key.union()), join(flow.mark, value.union())
@@ -102,6 +103,8 @@ class _Filling:
                 second = join(flow.mark, heap.get(pair, item(1)))
             else:
                 return False
+            if known is MISSING and keys is not None:
+                known = keys[position]
             if known is MISSING:
                 return False
             put_item(self.call, owner, known, second, first)

@@ -146,6 +146,12 @@ def _new_type(call: NativeCall, result: Any) -> Optional[Mark]:
 TABLE.add(NOTHING, *entry(type, "__init__"))
 
 
+@TABLE.rule(builtins.__build_class__)
+def _class_statement(call: NativeCall, _result: Any) -> Optional[Mark]:
+    """The body is a frame of its own, and its names become attributes when that ends."""
+    return join(call.callee_mark, *call.marks[2:], *call.named_marks.values())
+
+
 def _class_made(call: NativeCall, cls: Any, args: Tuple[Any, ...], marks: Tuple[Optional[Mark], ...]) -> None:
     """A class takes its attributes over from the namespace of its body."""
     if len(args) < 3 or not isinstance(args[2], dict):

@@ -245,7 +245,7 @@ def _make_variable(call: NativeCall, result: Any) -> Optional[Mark]:
 TABLE.add(NOTHING, contextvars.copy_context, *entry(contextvars.Context, "copy", "__len__", "__contains__"))
 
 
-@TABLE.rule(weakref.ref)
+@TABLE.rule(weakref.ref, *entry(weakref.ref, "__new__", "__init__"))
 def _make_reference(call: NativeCall, _result: Any) -> Optional[Mark]:
     return call.shallow()
 
