@@ -71,6 +71,8 @@ def measure(prepared: Prepared, seed: int, limit: int | None = None) -> Confusio
     sample = (f"--inject-limit={limit or 0}", f"--inject-seed={seed}")
     truths = _truths(prepared, seed, sample)
     plan = json.loads((truths / "plan.json").read_text())
+    if not plan:
+        raise RuntimeError(f"{prepared.suite.name}: no passing test was seen to execute a statement of the package")
     truth = _records(truths / "truth.jsonl")
     with tempfile.TemporaryDirectory() as folder:
         decided = _pass(prepared, Path(folder), "decide", sample, truths / "plan.json")
