@@ -14,6 +14,7 @@ import select
 import signal
 import socket
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -152,14 +153,17 @@ def _serve(
     meter = Meter(model, provider, settings["max_cost"])
     root = Path(settings["root"])
     shell = RepositoryShell(root, settings["sandbox"], redact=settings["redact"])
-    desk = Desk(meter, root, shell=shell, **_cassettes(settings["cassettes"], root, key))
+    desk = Desk(meter, root, shell=shell, enclose=shell.enclose, **_cassettes(settings["cassettes"], root, key))
     tell = _Telling(settings["progress"]) if settings["progress"] else None
-    server, *others = [HealingServer(each, desk, settings["token"], settings["agent_token"])
-                       for each in (listening, *local)]
-    try:
-        serve(server, until, tell=tell, others=others)
-    finally:
-        shell.close()
+    with tempfile.TemporaryDirectory(prefix="heal-proxy-", ignore_cleanup_errors=True) as folder:
+        path = os.path.join(folder, "proxy")
+        shell.relay = (path, listening.getsockname()[1])
+        server, *others = [HealingServer(each, desk, settings["token"], settings["agent_token"])
+                           for each in (listening, *local, *_local(path))]
+        try:
+            serve(server, until, tell=tell, others=others)
+        finally:
+            shell.close()
 
 
 def _cassettes(asked: dict[str, str], root: Path, key: str) -> dict[str, Any]:

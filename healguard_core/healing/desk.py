@@ -15,7 +15,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from healguard_core.healing.cassettes import Cassette
-from healguard_core.healing.exploring import Shell, no_shell
+from healguard_core.healing.exploring import Enclose, Shell, no_enclosure, no_shell
 from healguard_core.healing.messages import CrashPosted
 from healguard_core.healing.meter import BudgetSpent, Meter
 from healguard_core.healing.pauses import Pause, PauseOver
@@ -87,6 +87,7 @@ class Desk:
 
     def __init__(
         self, meter: Meter, root: Path, factories: dict[str, Factory] | None = None, *, shell: Shell = no_shell,
+        enclose: Enclose = no_enclosure,
         actions: Cassette | None = None, exchanges: Cassette | None = None,
     ) -> None:
         """``actions`` and ``exchanges`` are cassettes, of what agents do and of what the provider answers."""
@@ -96,6 +97,7 @@ class Desk:
         self._root = root
         self._factories = factories or {}
         self._shell = shell
+        self._enclose = enclose
         self._actions = actions
         self._exchanges = exchanges
         self._spares = Spares()
@@ -199,7 +201,7 @@ class Desk:
         name, _, argument = posted.agent.partition(":")
         secret = secrets.token_urlsafe(24)
         service = Service(argument, self._root, self.meter, self.exchange, self.proxy, secret,
-                          shell=self._shell, spares=self._spares)
+                          shell=self._shell, enclose=self._enclose, spares=self._spares)
         conversation = Conversation(posted.client, posted.context.unit, self._made(name, service), secret)
         with self._lock:
             self._conversations[key] = conversation

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -22,10 +23,25 @@ class Explored:
 Shell = Callable[[str, float], Explored]
 """Runs a command of bash for at most so many seconds, with as much output as the shell allows."""
 
+Enclose = Callable[[list[str], Path, list[str]], list[str]]
+"""The command line that runs a program in the sandbox: the program's words, the one folder that it may write to, and
+what it has to read beside the project. Raises `NoSandbox`."""
+
+
+class NoSandbox(Exception):
+    """No sandbox can hold a program here; the text says why."""
+
+
 SECONDS = 30.0
 """Seconds that one look may take."""
 
 NO_SHELL = "there is no read-only shell on this machine; decide by the crash's description and by probes"
+
+
+def no_enclosure(words: list[str], home: Path, readable: list[str]) -> list[str]:
+    """The `Enclose` of a machine that has none."""
+    del words, home, readable
+    raise NoSandbox(NO_SHELL)
 
 
 def no_shell(command: str, seconds: float) -> Explored:

@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 
 from healguard_core.execution.pause.redaction import Redactor
-from healguard_core.healing.exploring import Explored
+from healguard_core.healing.exploring import Explored, NoSandbox
 from healguard_core.healing.sandbox.plans import BACKENDS, Unusable
 from healguard_core.healing.sandbox.view import View, open_view
 
@@ -32,6 +32,7 @@ class RepositoryShell:
         self._view: View | None = None
         self._problem = "agents get no shell in this run (--heal-sandbox=none)" if wanted == "none" else ""
         self._closed = False
+        self.relay: tuple[str, int] | None = None  # the proxy's unix socket, and its port
 
     def __call__(self, command: str, seconds: float) -> Explored:
         """What the command shows within so many seconds, or why there is no shell. Never raises."""
@@ -40,6 +41,13 @@ class RepositoryShell:
         except Unusable as problem:
             return Explored(problem=str(problem))
         return Explored(self._cleared(shown.output), shown.returncode, shown.stopped)
+
+    def enclose(self, words: list[str], home: Path, readable: list[str]) -> list[str]:
+        """The command line that runs an agent's program in the same sandbox. Raises `NoSandbox`."""
+        try:
+            return self._opened().program(words, home, readable, self.relay)
+        except Unusable as problem:
+            raise NoSandbox(str(problem)) from None
 
     @property
     def backend(self) -> str:

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from healguard_core.healing.exploring import SECONDS, Explored, Shell, no_shell
+from healguard_core.healing.exploring import SECONDS, Enclose, Explored, Shell, no_enclosure, no_shell
 from healguard_core.healing.meter import Meter
 from healguard_core.healing.models import Model
 from healguard_core.healing.pauses import Pause, noting
@@ -95,6 +95,7 @@ class Service:
     proxy: str = ""
     proxy_key: str = ""
     shell: Shell = no_shell
+    enclose: Enclose = no_enclosure
     spares: Spares = dataclasses.field(default_factory=Spares)  # of the run
 
     @property

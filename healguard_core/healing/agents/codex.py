@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 
 from healguard_core.healing import tool_environments
 from healguard_core.healing.conversation import CONVERSATION
+from healguard_core.healing.exploring import NoSandbox
 from healguard_core.healing.pauses import Pause, PauseOver, noting
 from healguard_core.healing.processes import LineProcess, ProcessFault, Unreadable, direct, located, scrubbed
 from healguard_core.healing.prompts import FENCES, crash_text, outcome_text, rules
@@ -213,13 +214,21 @@ class AppServer:
 
     def __init__(self, service: Service, told: str, tools: list[dict[str, Any]]) -> None:
         self._home = private_folder()
-        environ = {**direct(scrubbed(os.environ)), "CODEX_HOME": str(self._home), KEY: service.proxy_key}
         try:
-            self._process = LineProcess(command(service, os.environ), service.root, environ, title="codex")
+            words, environ = enclosed(service, self._home, os.environ)
+            self._process = LineProcess(words, service.root, environ, title="codex")
         except ProcessFault:
             shutil.rmtree(self._home, ignore_errors=True)
             raise
         self._number = 0
+        try:
+            self._thread = self._begun(service, told, tools)
+        except ProcessFault:
+            self.kill()
+            raise
+
+    def _begun(self, service: Service, told: str, tools: list[dict[str, Any]]) -> str:
+        """Open the thread and return its id."""
         self._ask("initialize", {"clientInfo": {"name": "pytest-heal", "version": "1"},
                                  "capabilities": {"experimentalApi": True}})
         self._process.send({"method": "initialized"})
@@ -230,7 +239,7 @@ class AppServer:
         }
         if tools:
             settings["dynamicTools"] = tools
-        self._thread = str(self._ask("thread/start", settings)["thread"]["id"])
+        return str(self._ask("thread/start", settings)["thread"]["id"])
 
     def alive(self) -> bool:
         return self._process.alive()
@@ -319,8 +328,36 @@ def carried_out(tool: str, arguments: Any, pause: Pause) -> tuple[str, bool]:
     return outcome_text(outcome), not outcome.error
 
 
-def command(service: Service, environ: Mapping[str, str]) -> list[str]:
-    """How the app server is started. Raises `ProcessFault` when there is no Codex."""
+def enclosed(service: Service, home: Path, environ: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+    """How the app server is started in the sandbox, and its environment. Raises `ProcessFault` without a Codex.
+
+    Codex has a sandbox of its own for its shell. That one shows the whole machine, though, and lets root change the
+    kernel's settings; so without ours around it Codex gets no shell.
+    """
+    given = {**direct(scrubbed(environ)), "CODEX_HOME": str(home), KEY: service.proxy_key}
+    program = binary(service.root, environ)
+    try:
+        words = service.enclose(command(service, program), home, needed(program, environ))
+    except NoSandbox:
+        return [*command(service, program), *_NO_SHELL], given
+    return words, {**given, "HOME": str(home), "TMPDIR": "/tmp"}
+
+
+_NO_SHELL = ("-c", "features.shell_tool=false", "-c", "features.unified_exec=false")
+
+
+def needed(program: str, environ: Mapping[str, str]) -> list[str]:
+    """The folders that ``program`` is made of: of an npm package all packages beside it, and node."""
+    found = Path(os.path.realpath(program))
+    packages = [parent for parent in found.parents if parent.name == "node_modules"]
+    if not packages:
+        return [str(found.parent)]
+    node = shutil.which("node", path=environ.get("PATH"))
+    return [str(packages[-1]), *([str(Path(os.path.realpath(node)).parents[1])] if node else [])]
+
+
+def command(service: Service, program: str) -> list[str]:
+    """The command line of the app server."""
     provider = (f'{{name="heal",base_url="{service.proxy}",env_key="{KEY}",wire_api="responses",'
                 "request_max_retries=0,stream_max_retries=0,stream_idle_timeout_ms=300000}")
     settings = {
@@ -332,7 +369,7 @@ def command(service: Service, environ: Mapping[str, str]) -> list[str]:
     features = ("multi_agent", "goals", "apps", "plugins", "hooks")
     words = [f"{name}={value}" for name, value in settings.items()]
     words += [f"features.{name}=false" for name in features]
-    return [binary(service.root, environ), "app-server", *(part for word in words for part in ("-c", word))]
+    return [program, "app-server", *(part for word in words for part in ("-c", word))]
 
 
 def binary(root: Path, environ: Mapping[str, str]) -> str:

@@ -34,6 +34,7 @@ import sys
 sys.path.insert(0, sys.argv[1])
 from healguard_core.healing.sandbox import enclosed
 """
+_RELAY = _BOOT + "from healguard_core.healing.sandbox import relay; relay.main(sys.argv[2:])"
 _WATCH = _BOOT + "enclosed.watch(sys.argv[2])"
 _BECOME = _BOOT + "import json; enclosed.become(json.loads(sys.argv[2]))"
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt/homebrew")
@@ -129,6 +130,36 @@ def in_bubblewrap(plan: Plan, *, readable: Iterable[str], scratch: str) -> Plan:
     inner = dataclasses.replace(plan, landlock="welcome", readable=everything, writable=[scratch, os.devnull])
     return dataclasses.replace(plan, command=[*words, "--", *_python(_BECOME, inner)], gives_up=False, folder="/",
                                environ={"PATH": "/usr/bin:/bin"})
+
+
+def program_in_bubblewrap(
+    words: list[str], *, readable: Iterable[str], home: str, relay: tuple[str, int] | None
+) -> list[str]:
+    """The command line of an agent's program: only ``home`` is writable, and nothing but the model proxy is reachable.
+
+    ``relay`` is a unix socket that leads to the proxy, and the port under which the program finds it. The program may
+    make a sandbox of its own inside; the covers of ``/proc/sys`` keep it from having a ``/proc`` of its own there,
+    whose settings root could change. The environment is what the command line is started with.
+    """
+    options = [bubblewrap(), "--unshare-all", "--die-with-parent", "--cap-drop", "ALL"]
+    options += ["--uid", str(_SOMEBODY), "--gid", str(_SOMEBODY)]  # root without rights could make no sandbox inside
+    options += ["--proc", "/proc", "--dev", "/dev", "--size", str(FILE), "--tmpfs", "/tmp"]
+    options += [word for place in _COVERED if os.path.exists(place) for word in ("--ro-bind", place, place)]
+    seen: set[str] = set()
+    for path in readable:
+        options += _bound(path, seen)
+    options += ["--bind", home, home]
+    inside = list(words)
+    if relay is not None:
+        folder = str(Path(relay[0]).parent)
+        options += ["--ro-bind", folder, folder]
+        base = str(Path(healguard_core.__file__).resolve().parents[1])
+        inside = [interpreter(), "-I", "-S", "-B", "-c", _RELAY, base, relay[0], str(relay[1]), *words]
+    return [*options, "--remount-ro", "/", "--", *inside]
+
+
+_SOMEBODY = 1000
+_COVERED = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi")
 
 
 def _bound(path: str, seen: set[str]) -> list[str]:

@@ -76,6 +76,18 @@ class View:
                 self._copy = _copied(self.root)
             return self._copy / self.root.name
 
+    def program(
+        self, words: list[str], home: Path, readable: list[str], relay: tuple[str, int] | None
+    ) -> list[str]:
+        """The command line that runs an agent's program in this view; see `plans.program_in_bubblewrap`.
+
+        Raises `Unusable` where the backend cannot hold a program with a network of its own.
+        """
+        if self.backend != "bwrap":
+            raise Unusable(f"the sandbox {self.backend!r} holds commands only, no programs with a way to their model")
+        everything = [*plans.system_paths(), *plans.own_paths(), *readable, str(self.root)]
+        return plans.program_in_bubblewrap(words, readable=everything, home=str(home), relay=relay)
+
     def stop(self) -> None:
         """End every command that runs now."""
         with self._lock:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
+import tempfile
 import threading
 import urllib.error
 import urllib.request
@@ -16,6 +17,7 @@ from healguard_core.healing.desk import Desk, Factory
 from healguard_core.healing.meter import Meter
 from healguard_core.healing.models import Model
 from healguard_core.healing.provider import HttpProvider
+from healguard_core.healing.repository import RepositoryShell
 from healguard_core.healing.server import HealingServer, serve
 from healguard_core.protocol import CrashContext, FrameView
 from healguard_core.testing import ScriptedModel
@@ -65,6 +67,24 @@ def served(meter: Meter, root: Path, factories: dict[str, Factory] | None = None
     finally:
         over.set()
         thread.join()
+
+
+@contextlib.contextmanager
+def enclosed(meter: Meter, root: Path) -> Iterator[Side]:
+    """A healing side whose agents have the read-only view, and reach their model through it."""
+    shell = RepositoryShell(root)
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as local:
+        local.bind(f"{folder}/proxy")
+        local.listen()
+        try:
+            with served(meter, root, shell=shell, enclose=shell.enclose) as side:
+                shell.relay = (f"{folder}/proxy", side.port)
+                server = HealingServer(local, side.desk, TOKEN, AGENT_TOKEN)
+                threading.Thread(target=server.serve_forever, daemon=True).start()
+                yield side
+                server.shutdown()
+        finally:
+            shell.close()
 
 
 class Side:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -17,9 +16,10 @@ from hypothesis import strategies as st
 
 from healguard_core.healing.agents.codex import SCHEMA, TOOLS, Codex, binary, decision
 from healguard_core.healing.processes import ProcessFault
+from healguard_core.healing.sandbox.plans import obstacle
 from healguard_core.testing import Call, Cut, Garbage, ScriptedModel, Status, Text, heal
 
-from .crashes import Side, meter_for, outcome, served
+from .crashes import Side, enclosed, meter_for, outcome, served
 
 
 def action(kind: str = "execute", code: str = "", submit: bool = False, reason: str = "why") -> str:
@@ -196,37 +196,61 @@ def real_codex() -> str:
         return ""
 
 
-REAL = real_codex()
+REAL_CODEX = pytest.mark.skipif(
+    not real_codex(), reason="there is no codex here (HEAL_CODEX_BIN, PATH or openai-codex-cli-bin)")
+SHOWN = pytest.mark.skipif(bool(obstacle("bwrap")), reason="there is no bubblewrap here, which codex needs around it")
 
 
-@pytest.mark.skipif(not REAL, reason="there is no codex here (HEAL_CODEX_BIN, PATH or openai-codex-cli-bin)")
+@REAL_CODEX
+@SHOWN
 @pytest.mark.parametrize("agent", ["codex", "codex-tools"])
-def test_the_real_codex_heals_and_cannot_write(tmp_path: Path, agent: str) -> None:
+def test_the_real_codex_heals_and_cannot_write(
+    tmp_path: Path, agent: str, monkeypatch: pytest.MonkeyPatch,
+) -> None:
     look, done = ("order", "amount = 21")
-    shell = Call("exec_command", {"cmd": f"echo broken > {tmp_path}/written; echo $HEAL_PROXY_KEY-$?"})
+    monkeypatch.setenv("UNRELATED", "canary-3e91")
+    (tmp_path / "read.txt").write_text("for reading")
+    attacks = f"""
+        echo broken > {tmp_path}/written; (exec 3<>/proc/sys/kernel/core_pattern) && echo OPENED
+        (exec 3<>/dev/tcp/127.0.0.1/1); env; ls -a ~; ls / /root; cat read.txt
+        echo KEYS=$(cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n' | grep -a -c HEAL_PROXY_KEY=)"""
+    shell = Call("exec_command", {"cmd": attacks, "login": False})
     if agent == "codex":
         script = [shell, Text(action(code=look)), Text(action(code=done, submit=True))]
     else:
         script = [shell, Call("execute", {"code": look, "submit": False}), heal(done)]
-    with ScriptedModel(script) as model, served(meter_for(model), tmp_path) as side:
+    with ScriptedModel(script) as model, enclosed(meter_for(model), tmp_path) as side:
         crash = side.crash(agent)
         probe = side.next(crash)
         submitted = side.next(crash, probe["id"], outcome(look, submit=False, value_repr="{}"))
         used = side.end(crash, submitted["id"], outcome(done))
     assert (probe["code"], submitted["code"]) == (look, done)
     assert used["calls"] == 3
-    printed = json.dumps(model.requests[1]["input"])
-    assert "Read-only file system" in printed or "Permission denied" in printed, printed[-2000:]
+    [printed] = [item["output"] for item in model.requests[1]["input"] if item["type"] == "function_call_output"]
+    assert "Read-only file system" in printed or "Permission denied" in printed, printed
+    assert "for reading" in printed
     assert not (tmp_path / "written").exists()
-    shutil.rmtree(tmp_path, ignore_errors=True)
+    for secret in ("OPENED", "canary-3e91", "Connection refused"):
+        assert secret not in printed, printed
+    assert "KEYS=0" in printed, printed
 
 
-@pytest.mark.skipif(not REAL, reason="there is no codex here (HEAL_CODEX_BIN, PATH or openai-codex-cli-bin)")
+@REAL_CODEX
+def test_without_a_sandbox_codex_gets_no_shell(tmp_path: Path) -> None:
+    script = [Call("exec_command", {"cmd": "ls"}), Text(action(code="amount = 21", submit=True))]
+    with ScriptedModel(script) as model, served(meter_for(model), tmp_path) as side:
+        verb = side.next(side.crash("codex"))
+    assert verb["code"] == "amount = 21"
+    assert "exec_command" not in json.dumps(model.requests[0]["tools"])
+
+
+@REAL_CODEX
+@SHOWN
 @pytest.mark.parametrize("agent", ["codex", "codex-tools"])
 def test_the_real_codex_works_with_a_model_that_has_only_chat_completions(tmp_path: Path, agent: str) -> None:
-    shell = Call("exec_command", {"cmd": "ls -d ."})
+    shell = Call("exec_command", {"cmd": "ls -d .", "login": False})
     done = Text(action(code="amount = 21", submit=True)) if agent == "codex" else heal("amount = 21")
-    with ScriptedModel([shell, done]) as model, served(meter_for(model, wire="chat"), tmp_path) as side:
+    with ScriptedModel([shell, done]) as model, enclosed(meter_for(model, wire="chat"), tmp_path) as side:
         crash = side.crash(agent)
         submitted = side.next(crash)
         used = side.end(crash, submitted["id"], outcome("amount = 21"))
@@ -237,7 +261,7 @@ def test_the_real_codex_works_with_a_model_that_has_only_chat_completions(tmp_pa
     assert "execute" in json.dumps(model.requests[0])
 
 
-@pytest.mark.skipif(not REAL, reason="there is no codex here (HEAL_CODEX_BIN, PATH or openai-codex-cli-bin)")
+@REAL_CODEX
 @pytest.mark.parametrize(("trouble", "says"), [
     (Status(401, "no such key"), "no such key"), (Cut(), "codex: "), (Garbage(), "codex: "),
 ])
