@@ -138,7 +138,8 @@ class Phases:
         self._announce(events, item)
         if call.when == "teardown":  # the last moment: the report copies the test's properties
             self._marking.write_properties(item, attempt, failed=call.excinfo is not None)
-        report = yield
+        with self._run.engine.resting():
+            report = yield
         self._judge(item, attempt, call, report)
         return report
 

@@ -3,6 +3,7 @@
 May import everything else in ``execution``; nothing in ``execution`` but ``run`` imports this.
 """
 
+import contextlib
 import dataclasses
 import os
 import platform
@@ -11,7 +12,7 @@ import tempfile
 import threading
 import traceback
 from types import FrameType
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, ContextManager, Dict, List, Optional, Sequence, Tuple
 
 from healguard_core import __version__
 from healguard_core.execution import hooks
@@ -156,6 +157,11 @@ class Engine:
                                    self.config.guard_budget, self._told_of_guard)
         tracker: Tracker = unit.tracker
         return tracker
+
+    def resting(self) -> ContextManager[None]:
+        """Around what a test runner does for itself while a unit runs, as rendering a failure: nothing is followed."""
+        tracker: Optional[Tracker] = self._unit.tracker
+        return contextlib.nullcontext() if tracker is None else tracker.resting()
 
     def _told_of_guard(self, message: str) -> None:
         self.notice("guard", message)

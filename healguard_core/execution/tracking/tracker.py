@@ -3,9 +3,10 @@
 `Tracker` belongs to a test. Nothing is installed before the first heal, and `finish` puts everything back.
 """
 
+import contextlib
 import sys
 from types import CodeType, FrameType
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from healguard_core.execution.guard.policy import Policy
 from healguard_core.execution.guard.veto import Stop
@@ -159,6 +160,20 @@ class Tracker:
         self._literal.stop()
         if self._machine.on:
             self._machine.stop()
+
+    @contextlib.contextmanager
+    def resting(self) -> Iterator[None]:
+        """Around what the test runner does for itself in this thread: it is not the program's, and is not followed."""
+        thread = self._machine.thread() if self._machine.on else None
+        if thread is None or not thread.traced or sys.gettrace() is not self._machine.called:
+            yield
+            return
+        sys.settrace(thread.previous)
+        try:
+            yield
+        finally:
+            if self._machine.on:
+                self._machine.trace_here(thread)
 
     def _found(self, stop: Stop, mark: Mark) -> None:
         self._stopped(stop, mark.numbers())
