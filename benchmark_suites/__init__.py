@@ -3,6 +3,7 @@
 SUITES = {
     "releases": "real bugs of released packages, each with a reviewed heal",
     "healbench": "records of SWE-bench, SWE-bench Pro and R2E-Gym that you have, in their containers",
+    "programs": "small programs with a mistake and a test, each with a reviewed heal",
     "guard": "pairs of unsafe and safe flows of healed values at the crashes of `releases`",
 }
 """The suites by name, with what they hold."""

@@ -49,7 +49,6 @@ class _Local(threading.local):
         self.handled = (0, 0, 0, 0)  # ids of the last error let go, its traceback, the instruction, the frame
         self.handled_at = -1  # and the site
         self.recursion = (0, 0)  # ids of the last RecursionError and of its innermost traceback entry
-        self.plans: List[Tuple[BaseException, Plan, Session]] = []
 
 
 class Engine:
@@ -77,6 +76,8 @@ class Engine:
         self._unit = Attempt("")
         self._crash = 0
         self._offered: List[BaseException] = []
+        self._plans: List[Tuple[BaseException, Plan, Session]] = []
+        self._known = None if config.intercept == "all" else self._decider.handled_before
         self._pid = os.getpid()
 
     # ----------------------------------------------------------------- lifecycle
@@ -94,7 +95,7 @@ class Engine:
                 gate=self.config.gate,
             )
         )
-        hooks.install(self._caught)
+        hooks.install(self._caught, self._known)
         self._importer.install()
         if self._guard is not None:
             self._guard.start()
@@ -234,7 +235,9 @@ class Engine:
 
     def _forget(self) -> None:
         del self._offered[:]
-        del self._local.plans[:]
+        if self._plans:
+            del self._plans[:]
+            hooks.remember(self._known)
 
     def completed(self, exc: Optional[BaseException]) -> bool:
         """Whether the healed target call of the running unit returned; see `Attempt.completed`."""
@@ -252,7 +255,7 @@ class Engine:
         local = self._local
         if local.busy:
             return ()
-        if local.plans:
+        if self._plans:
             plan = self._planned(frame, exc)
             if plan is not None:
                 return self._go_on(self._carry_out(plan), frame)
@@ -446,7 +449,8 @@ class Engine:
             unit.not_healed()
         elif resolution.way == "outer":
             assert resolution.plan is not None
-            self._local.plans.append((exc, resolution.plan, session))
+            self._plans.append((exc, resolution.plan, session))
+            hooks.remember(None)  # until the error has come to the planned frame, every frame has to be looked at
         else:
             self._healed(frame, exc, resolution)
         return resolution
@@ -467,10 +471,12 @@ class Engine:
     # ----------------------------------------------------------------- heals of outer frames
 
     def _planned(self, frame: FrameType, exc: BaseException) -> Optional[Tuple[Plan, Session]]:
-        plans = self._local.plans
-        for index, (error, plan, session) in enumerate(plans):
+        for planned in list(self._plans):
+            error, plan, session = planned
             if error is exc and plan.target.frame is frame:
-                del plans[index]
+                self._plans[:] = [other for other in self._plans if other is not planned]
+                if not self._plans:
+                    hooks.remember(self._known)
                 return plan, session
         return None
 

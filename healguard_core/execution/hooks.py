@@ -1,7 +1,7 @@
 """The names that instrumented code calls, and the slot that the engine fills. Imports nothing of ours.
 
 Instrumented code finds these as builtins. Their names cannot be spelled in Python source, so no program
-can collide with them. They are isolated from the program's mocks: every function used is a default argument.
+can collide with them. They are isolated from the program's mocks: every function used is an alias of their own.
 """
 
 import builtins
@@ -18,6 +18,7 @@ VALUE = "@value"  # the value that a region returns
 RETURN, CONTINUE, BREAK = 1, 2, 3
 
 Caught = Callable[[int, FrameType, BaseException], Any]
+Known = Callable[[Type[BaseException], FrameType], bool]
 
 
 class Leave(BaseException):
@@ -31,32 +32,46 @@ class _Transfer(threading.local):
 
 
 _transfer = _Transfer()
-_slot: List[Optional[Caught]] = [None]  # a list, so that its content is found without a module lookup
+_slot: List[Any] = [None, None]  # `Caught` and `Known`
+
+# Aliases of this module, which no mock of the program reaches; parameters with defaults would cost as much as the rest.
+_getframe, _isinstance, _type = sys._getframe, isinstance, type
+_Exception, _RecursionError = Exception, RecursionError
+_exc_info = sys.exc_info
 
 
-def heal(
-    site: int,
-    _exc_info: Any = sys.exc_info,
-    _getframe: Any = sys._getframe,
-    _slot: List[Optional[Caught]] = _slot,
-    _exception: Type[BaseException] = Exception,
-    _isinstance: Any = isinstance,
-    _transfer: _Transfer = _transfer,
-) -> Any:
+def _handled_now() -> Optional[BaseException]:
+    return _exc_info()[1]
+
+
+_exception: Callable[[], Any] = getattr(sys, "exception", _handled_now)  # Python 3.11
+
+
+def heal(site: int) -> Any:
     """Match expression of a statement's handler: ``Exception`` once healed, ``()`` to let the error go on.
 
     May raise: `Leave` to make the frame return, continue or break, or the exception that a heal asked for.
     """
     __tracebackhide__ = True
     try:
-        exc = _exc_info()[1]
-        if not _isinstance(exc, _exception):
+        exc = _exception()
+        frame = _getframe(1)
+        known = _slot[1]
+        if known is not None:  # the usual cases, as cheaply as possible; the engine would decline them as well
+            tb = exc.__traceback__
+            if tb is not None:
+                below = tb.tb_next
+                if below is not None:
+                    inner = below.tb_frame
+                    if HEAL in inner.f_code.co_names and inner is not frame and not _isinstance(exc, _RecursionError):
+                        return ()
+        if not _isinstance(exc, _Exception) or (known is not None and known(_type(exc), frame)):
             return ()
         caught = _slot[0]
         if caught is None:
             return ()
-        return caught(site, _getframe(1), exc)
-    except _exception as error:
+        return caught(site, frame, exc)
+    except _Exception as error:
         if _transfer.wanted is error:
             _transfer.wanted = None
             raise
@@ -91,16 +106,24 @@ def _value(_transfer: _Transfer = _transfer) -> Any:
 _NAMES = {HEAL: heal, LEAVE: Leave, WAY: _way, VALUE: _value}
 
 
-def install(caught: Caught) -> None:
-    """Let ``caught`` decide about every error that reaches an instrumented statement."""
+def install(caught: Caught, known: Optional[Known] = None) -> None:
+    """Let ``caught`` decide about every error that reaches an instrumented statement.
+
+    With ``known`` (see `remember`) it is not asked about those that an instrumented frame below has seen, either.
+    """
     for name, function in _NAMES.items():
         setattr(builtins, name, function)
-    _slot[0] = caught
+    _slot[:] = caught, known
+
+
+def remember(known: Optional[Known]) -> None:
+    """Let errors go without asking for which ``known(class, frame)`` is true; with None, ask about every error."""
+    _slot[1] = known
 
 
 def disable() -> None:
     """Decline everything from now on. The builtins stay, because instrumented code keeps using them."""
-    _slot[0] = None
+    _slot[:] = None, None
 
 
 def is_instrumented(code: CodeType, _name: str = HEAL) -> bool:

@@ -6,10 +6,11 @@ Standard library only.
 import ast
 import builtins
 import sys
+from importlib.machinery import ModuleSpec
 from types import CodeType, FrameType, ModuleType
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from . import handlers, layout, lexical, names, valuestack, withs
+from . import exits, handlers, layout, lexical, names, valuestack, withs
 from .handlers import Body
 from .names import UNKNOWN, Names
 from .passage import Passage, passes, swallows, unsure
@@ -19,40 +20,62 @@ _GROUP = getattr(builtins, "BaseExceptionGroup", None)
 _GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80 | 0x100, 0x200
 
 
-class _Answer(NamedTuple):
+class Answer(NamedTuple):
     """A remembered answer, good while its guards hold. Code and class are kept, so that their ids stay taken."""
 
     code: CodeType
     cls: Optional[type]
     scope: Dict[str, Any]
     guards: List[names.Guard]
+    local: List[names.LocalGuard]
+    managers: List[exits.ExitGuard]
     result: Passage
 
 
-_answers: Dict[Tuple[int, int, int], _Answer] = {}
+Memory = Dict[Tuple[int, int, int], Answer]
+"""By the ids of code, offset and the id of the class."""
+
+answers: Memory = {}
 _MAX_MEMO = 20000
 
 
 def through(frame: FrameType, cls: Optional[type]) -> Passage:
     """What becomes of an exception of class ``cls`` that is raised at the frame's current instruction."""
     key = (id(frame.f_code), frame.f_lasti, id(cls))
-    known = _answers.get(key)
-    if known is not None and known.scope is frame.f_globals and names.hold(known.guards):
+    known = answers.get(key)
+    if (
+        known is not None
+        and known.scope is frame.f_globals
+        and names.hold(known.guards)
+        and (not known.local or names.hold_local(known.local, frame))
+        and (not known.managers or exits.hold(known.managers, frame))
+    ):
         return known.result
     here = names.of_frame(frame)
     result = _judge(frame, cls, here)
-    if not here.trail.loose and _is_module(frame.f_globals):
-        if len(_answers) > _MAX_MEMO:
-            _answers.clear()
-        _answers[key] = _Answer(frame.f_code, cls, frame.f_globals, here.trail.guards, result)
+    if not here.trail.loose and _is_module(frame.f_globals) and not _is_recursion(cls):
+        if len(answers) > _MAX_MEMO:
+            answers.clear()
+        trail = here.trail
+        answers[key] = Answer(
+            frame.f_code, cls, frame.f_globals, trail.guards, trail.local, trail.managers, result)
     return result
 
 
 def _is_module(scope: Dict[str, Any], _modules: Any = sys.modules) -> bool:
     """Whether these are the globals of an imported module: others may be wanted gone."""
-    name = dict.get(scope, "__name__")
-    module = _modules.get(name) if type(name) is str else None
-    return type(module) is ModuleType and module.__dict__ is scope
+    spec = dict.get(scope, "__spec__")
+    named = spec.name if type(spec) is ModuleSpec else None  # some modules of the library go by another name
+    for name in (dict.get(scope, "__name__"), named):
+        module = _modules.get(name) if type(name) is str else None
+        if type(module) is ModuleType and module.__dict__ is scope:
+            return True
+    return False
+
+
+def _is_recursion(cls: Optional[type]) -> bool:
+    """Whether this is the interpreter's own error, which comes through too many frames to look at them from each."""
+    return cls is not None and names.derives(cls, RecursionError)
 
 
 def _judge(frame: FrameType, cls: Optional[type], here: Names) -> Passage:
@@ -80,11 +103,11 @@ def _leaving(flags: int, cls: type) -> type:
 
 def _through_blocks(frame: FrameType, place: lexical.Place, cls: Optional[type], here: Names) -> Passage:
     shift = place.scope.shift if place.scope is not None else 0
-    exits = _exits(place)
+    managers = _managers(place)
     result = passes(cls)
     for block in place.blocks or ():
         if block.part == "item":
-            handler = exits.pop(0) if exits else None
+            handler = managers.pop(0) if managers else None
             result = _through_with(frame, block, handler, here, result.cls)
         else:
             result = _through_try(frame, block, here, result.cls, shift)
@@ -93,7 +116,7 @@ def _through_blocks(frame: FrameType, place: lexical.Place, cls: Optional[type],
     return result
 
 
-def _exits(place: lexical.Place) -> List[layout.Handler]:
+def _managers(place: lexical.Place) -> List[layout.Handler]:
     """The bytecode handlers of the frame's with blocks, if they agree with the source."""
     count = sum(1 for block in place.blocks or () if block.part == "item")
     return list(place.withs) if len(place.withs) == count and valuestack.readable() else []
@@ -172,12 +195,16 @@ def _ending(ends: handlers.Ends, cls: Optional[type], said: str, what: str) -> P
 
 def _through_with(frame: FrameType, block: lexical.Block, handler: Optional[layout.Handler], here: Names,
                   cls: Optional[type]) -> Passage:
-    here.trail.loose = True
-    item = block.node.items[block.item]
-    if handler is not None:
-        owner, function = valuestack.exit_callable(frame, handler)
-        return withs.exit_passage(owner, function, cls, through)
-    return withs.static_passage(item, here, cls)
+    if handler is None:
+        here.trail.loose = True
+        return withs.static_passage(block.node.items[block.item], here, cls)
+    owner, function = valuestack.exit_callable(frame, handler)
+    guard = exits.exit_guard(valuestack.exit_index(frame.f_code, handler), function)
+    if guard is None:
+        here.trail.loose = True
+    else:
+        here.trail.managers.append(guard)
+    return withs.exit_passage(owner, function, cls, through)
 
 
 def _without_source(frame: FrameType, place: lexical.Place, cls: Optional[type]) -> Passage:

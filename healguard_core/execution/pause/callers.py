@@ -9,7 +9,7 @@ import sys
 import types
 import weakref
 from types import FrameType
-from typing import Any, FrozenSet, Optional
+from typing import Any, FrozenSet, List, Optional
 
 from . import layout, names, swallowing
 from .handlers import key_of
@@ -111,19 +111,43 @@ def always_passes(callee: types.CodeType, caller: FrameType, cls: Optional[type]
     False says only that values matter, or may matter.
     """
     special = callee.co_name.startswith("__")
-    if cls is None or (special and (callee.co_name == "__del__" or callee.co_name in _TRIED)):
+    if cls is None or names.derives(cls, StopIteration) or names.derives(cls, StopAsyncIteration):
         return False
-    if names.derives(cls, StopIteration) or names.derives(cls, StopAsyncIteration):
+    if special and (callee.co_name == "__del__" or callee.co_name in _TRIED):
+        subscript = layout.operation(caller.f_code, caller.f_lasti) in ("BINARY_SUBSCR", _DIRECT_CALL)
+        return subscript and callee.co_name == "__getitem__" and not names.derives(cls, AttributeError)
+    if callee.co_name == "__set_name__":
         return False
-    if special and not _is_sensitive(cls):
+    if special and not _is_sensitive(cls) and callee.co_name != "__call__":
         return True
     operation = layout.operation(caller.f_code, caller.f_lasti)
-    if operation in _SILENT or special:
+    if operation in _SILENT or operation == "DICT_MERGE":
         return False
     if not names.derives(cls, AttributeError):
         return True
+    if special:
+        return False
     called = operation.startswith(("CALL", "PRECALL"))
-    return called and callee.co_argcount != 1
+    return operation == _DIRECT_CALL or (called and callee.co_argcount != 1)
+
+
+_DIRECT_CALL = "CACHE"  # where the interpreter calls with no C code in between, it may stand in the instruction's cache
+
+
+def guards_of_end(callee: FrameType, caller: FrameType, cls: Optional[type]) -> Optional[List[names.Guard]]:
+    """What has to hold for an end that `crossing` found here to be right again; None where that is not known.
+
+    Known is that of ``getattr`` with a default, or ``hasattr``, which asked a ``__getattr__``.
+    """
+    if cls is None or callee.f_code.co_name not in _LOOKUPS or not names.derives(cls, AttributeError):
+        return None
+    if not layout.operation(caller.f_code, caller.f_lasti).startswith(("CALL", "PRECALL")):
+        return None
+    node = swallowing.call_node(caller)
+    here = names.of_frame(caller)
+    function = UNKNOWN if node is None else names.evaluate(node.func, here)
+    certain = type(function) is types.BuiltinFunctionType and not here.trail.loose and not here.trail.local
+    return here.trail.guards if certain and not here.trail.managers else None
 
 
 def _ordinary(callee: FrameType, caller: FrameType, cls: Optional[type]) -> Passage:

@@ -6,14 +6,15 @@ no frame and no exception. Three answers: what is not certain is ``undecided``, 
 """
 
 from types import CodeType, FrameType
-from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from . import blocks, callers, catchers, layout, lexical, names, transports
+from . import blocks, callers, catchers, exits, layout, lexical, names, transports
 from .passage import Passage, passes
 
 HANDLED, UNHANDLED, UNDECIDED = "handled", "unhandled", "undecided"
 _MAX_FRAMES = 100000
 _MAX_MEMO = 20000
+_GENERATORS = 0x20 | 0x80 | 0x200  # generator, coroutine, async generator
 
 
 class Decision(NamedTuple):
@@ -30,6 +31,9 @@ class Decision(NamedTuple):
 
 Step = Union[Decision, transports.Landing, Passage]
 _Key = Tuple[int, int, int, int]  # ids of the inner and the outer code, the outer offset, the id of the class
+_Known = Tuple[bool, CodeType, CodeType, Optional[type]]
+"""A step on which an exception passes from frame to frame whatever the values are: whether it passes the outer frame's
+blocks as well, and what is kept so that ids stay taken."""
 
 
 class Decider:
@@ -40,10 +44,69 @@ class Decider:
     """
 
     def __init__(self, catchers: Sequence[str] = (), boundaries: Sequence[str] = ()) -> None:
-        self._known = _Known(catchers, boundaries)
-        self._calm: Dict[_Key, Tuple[CodeType, CodeType, Optional[type]]] = {}  # kept, so that ids stay taken
+        self._roles = _Roles(catchers, boundaries)
+        self._known: Dict[_Key, _Known] = {}
+        self._ending: Dict[_Key, Tuple[List[names.Guard], CodeType, CodeType, Optional[type]]] = {}
+        self.remembered = 0
         self.counters: Dict[str, int] = {
             "decisions": 0, "failures": 0, HANDLED: 0, UNHANDLED: 0, UNDECIDED: 0, "steps": 0, "steps_known": 0}
+
+    def handled_before(
+        self,
+        cls: type,
+        frame: FrameType,
+        _answers: blocks.Memory = blocks.answers,
+        _id: Any = id,
+        _get: Any = dict.get,
+        _unknown: Any = names.UNKNOWN,
+    ) -> bool:
+        """Whether it is known from earlier decisions that an exception of class ``cls`` in ``frame`` is handled.
+
+        What `decide` would find, from memory alone and as fast as Python can; False where that does not tell. A
+        StopIteration in an iterator is its end.
+        """
+        code, kind = frame.f_code, _id(cls)
+        known = self._known
+        if cls is StopIteration and (code.co_flags & _GENERATORS or code.co_name == "__next__"):
+            self.remembered += 1
+            return True
+        while True:
+            answer = _answers.get((_id(code), frame.f_lasti, kind))
+            if answer is None:
+                return False
+            _, _, scope, guards, local, managers, (way, passing, _, _) = answer
+            if scope is not frame.f_globals:
+                return False
+            if local and not names.hold_local(local, frame) or managers and not exits.hold(managers, frame):
+                return False
+            for space, name, value in guards:
+                if _get(space, name, _unknown) is not value:
+                    return False
+            if way == "swallows":
+                self.remembered += 1
+                return True
+            if way != "passes" or passing is None:
+                return False
+            kind = _id(passing)
+            while True:
+                back = frame.f_back
+                if back is None:
+                    return False
+                outer = back.f_code
+                step = known.get((_id(code), _id(outer), back.f_lasti, kind))
+                if step is None:
+                    return self._swallowed((_id(code), _id(outer), back.f_lasti, kind))
+                frame, code = back, outer
+                if not step[0]:
+                    break
+
+    def _swallowed(self, key: _Key) -> bool:
+        """Whether C code between two frames is known to end the exception."""
+        known = self._ending.get(key)
+        if known is None or not names.hold(known[0]):
+            return False
+        self.remembered += 1
+        return True
 
     def decide(self, exc: BaseException, frame: FrameType) -> Decision:
         """Whether somebody between ``frame`` and the outcome would handle ``exc``, just raised or caught in ``frame``.
@@ -74,7 +137,7 @@ class Decider:
             step = self._step(frame, back, result.cls)
             if type(step) is Decision:
                 return self._kept(step, back, keeper)
-            if not keeper and self._known.role(back) == catchers.KEEPER:
+            if not keeper and self._roles.role(back) == catchers.KEEPER:
                 keeper = _named(back)
             if type(step) is transports.Landing:
                 back, step = step.frame, passes(step.cls)
@@ -86,13 +149,13 @@ class Decider:
         """``decision``, made at ``frame``, with the transparent catcher that was passed or that may still get it."""
         outer = frame.f_back
         while outer is not None and not keeper and not decision.keeper and decision.answer == UNDECIDED:
-            keeper = _named(outer) if self._known.role(outer) == catchers.KEEPER else ""
+            keeper = _named(outer) if self._roles.role(outer) == catchers.KEEPER else ""
             outer = outer.f_back
         return decision._replace(keeper=keeper or decision.keeper)
 
     def _outward(self, frame: FrameType, cls: Optional[type]) -> FrameType:
         """The outermost frame that can be reached by steps known to let ``cls`` pass whatever the values are."""
-        calm, kind = self._calm, id(cls)
+        known, kind = self._known, id(cls)
         code = frame.f_code
         count = 0
         while True:
@@ -100,7 +163,8 @@ class Decider:
             if back is None:
                 break
             outer = back.f_code
-            if (id(code), id(outer), back.f_lasti, kind) not in calm:
+            step = known.get((id(code), id(outer), back.f_lasti, kind))
+            if step is None or not step[0]:
                 break
             frame, code = back, outer
             count += 1
@@ -110,7 +174,7 @@ class Decider:
 
     def _step(self, frame: FrameType, back: FrameType, cls: Optional[type]) -> Step:
         """From ``frame`` into and through its caller ``back``."""
-        role = self._known.role(back)
+        role = self._roles.role(back)
         if role == catchers.OUTCOME:
             return _outcome(back, cls)
         if role == catchers.STORE or transports.starts_task(frame, back):
@@ -118,18 +182,24 @@ class Decider:
             return landing if isinstance(landing, transports.Landing) else _stopped(landing, back)
         crossed = callers.crossing(frame, back, cls)
         if crossed.way != "passes":
+            guards = callers.guards_of_end(frame, back, cls) if crossed.way == "swallows" else None
+            if guards is not None:
+                if len(self._ending) > _MAX_MEMO:
+                    self._ending.clear()
+                key = (id(frame.f_code), id(back.f_code), back.f_lasti, id(cls))
+                self._ending[key] = (guards, frame.f_code, back.f_code, cls)
             return _stopped(crossed, back)
         through = role in (catchers.OPEN, catchers.KEEPER)
-        clear = role == catchers.OPEN or (role == catchers.ORDINARY and lexical.place(back).blocks == [])
-        if clear and callers.always_passes(frame.f_code, back, cls):
-            if len(self._calm) > _MAX_MEMO:
-                self._calm.clear()
+        if role in (catchers.OPEN, catchers.ORDINARY) and callers.always_passes(frame.f_code, back, cls):
+            if len(self._known) > _MAX_MEMO:
+                self._known.clear()
             key = (id(frame.f_code), id(back.f_code), back.f_lasti, id(cls))
-            self._calm[key] = (frame.f_code, back.f_code, cls)
+            calm = role == catchers.OPEN or lexical.place(back).blocks == []
+            self._known[key] = (calm, frame.f_code, back.f_code, cls)
         return crossed if through else blocks.through(back, crossed.cls)
 
 
-_Known = catchers.Known  # the parameter of the same name hides the module in Decider.__init__
+_Roles = catchers.Known  # the parameter of the same name hides the module in Decider.__init__
 
 
 def _stopped(result: Passage, frame: FrameType) -> Decision:

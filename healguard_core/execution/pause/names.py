@@ -30,17 +30,34 @@ class Flying:
 
 
 Guard = Tuple[Dict[str, Any], str, Any]
+LocalGuard = Tuple[str, bool, Any]
+"""A local variable, whether its class alone counted, and the value or the class that it had."""
 
 
 class Trail:
     """What an answer depended on. ``guards``: entries of module namespaces, each with the value found there.
 
-    ``loose``: it depended on something else as well, so that it cannot be remembered.
+    ``local``: the same for variables of the frame. ``loose``: it depended on something else as well, so that it cannot
+    be remembered.
     """
 
     def __init__(self) -> None:
         self.guards: List[Guard] = []
+        self.local: List[LocalGuard] = []
+        self.managers: List[Any] = []  # guards of with blocks; see `exits`
         self.loose = False
+
+    def found_local(self, frame: types.FrameType, name: str, value: Any) -> None:
+        """Note that the variable ``name`` of ``frame`` was asked for. Of most objects nothing is remembered."""
+        cls = type(value)
+        if name not in frame.f_code.co_varnames or name in frame.f_code.co_cellvars or not valuestack.readable():
+            self.loose = True
+        elif cls in _SMALL or (cls in (str, bytes) and len(value) < _SHORT):
+            self.local.append((name, False, value))
+        elif cls in _SEALED:  # whoever compares such objects with each other makes it loose
+            self.local.append((name, True, cls))
+        else:
+            self.loose = True
 
     def found(self, space: Dict[str, Any], name: str, value: Any) -> None:
         """Note that ``space[name]`` was asked for. Values that a program may want to see die are not kept."""
@@ -48,6 +65,20 @@ class Trail:
             self.guards.append((space, name, value))
         else:
             self.loose = True
+
+
+_SMALL = (bool, int, float, type(None))
+_SHORT = 100
+_SEALED = (list, dict, set, frozenset, bytearray)  # what they can do is told by their class
+
+
+def hold_local(guards: List[LocalGuard], frame: types.FrameType) -> bool:
+    """Whether every guarded variable of ``frame`` is as it was."""
+    for name, by_class, value in guards:
+        now = valuestack.variable(frame, name, UNKNOWN)
+        if (type(now) if by_class else now) is not value:
+            return False
+    return True
 
 
 def hold(guards: List[Guard]) -> bool:
@@ -101,8 +132,9 @@ def _frame_value(frame: types.FrameType, name: str, trail: Trail) -> Any:
     code = frame.f_code
     if code.co_flags & _CO_OPTIMIZED:
         if name in code.co_varnames or name in code.co_cellvars or name in code.co_freevars:
-            trail.loose = True
-            return local_value(frame, name)
+            value = local_value(frame, name)
+            trail.found_local(frame, name, value)
+            return value
     elif frame.f_locals is not frame.f_globals:
         trail.loose = True
         if name in frame.f_locals:
@@ -300,13 +332,18 @@ def _bool(node: Any, names: Names) -> Any:
 def _compare(node: Any, names: Names) -> Any:
     if len(node.ops) != 1:
         return UNKNOWN
-    left, right = evaluate(node.left, names), evaluate(node.comparators[0], names)
     op = type(node.ops[0])
-    if left is UNKNOWN or right is UNKNOWN:
+    if op in (ast.In, ast.NotIn):
+        return UNKNOWN
+    left = evaluate(node.left, names)
+    right = UNKNOWN if left is UNKNOWN else evaluate(node.comparators[0], names)
+    if right is UNKNOWN:
         return UNKNOWN
     if op in (ast.Is, ast.IsNot):
         if type(left) is Flying and type(right) is Flying:
             return UNKNOWN
+        if type(left) in _SEALED and type(right) in _SEALED:
+            names.trail.loose = True
         return (left is right) is (op is ast.Is)
     if is_class(left) and is_class(right) and op in (ast.Eq, ast.NotEq):
         return (left is right) is (op is ast.Eq) if type(left) is type(right) is type else UNKNOWN
@@ -328,6 +365,8 @@ def _compare_plain(op: type, left: Any, right: Any) -> Any:
 def _call(node: Any, names: Names) -> Any:
     function = evaluate(node.func, names)
     if node.keywords or any(isinstance(argument, ast.Starred) for argument in node.args):
+        return UNKNOWN
+    if function is not type and function is not isinstance and function is not issubclass:
         return UNKNOWN
     values = [evaluate(argument, names) for argument in node.args]
     if function is type and len(values) == 1:
@@ -392,9 +431,18 @@ def _attribute(node: Any, names: Names) -> Any:
     value = attribute(owner, node.attr)
     if owner is not UNKNOWN and derives(type(owner), types.ModuleType):
         names.trail.found(_module_entries(owner), node.attr, value)
-    elif owner is not UNKNOWN and type(owner) is not Flying:
+    elif owner is not UNKNOWN and type(owner) not in _KNOWN_BY_CLASS and not _is_builtin_class(owner):
         names.trail.loose = True
     return value
+
+
+def _is_builtin_class(value: Any) -> bool:
+    """Whether ``value`` is a class whose attributes cannot be set: one that C code defines for good."""
+    return type(value) is type and not type.__dict__["__flags__"].__get__(value) & _HEAP_TYPE
+
+
+_HEAP_TYPE = 1 << 9
+_KNOWN_BY_CLASS = (Flying, *_SEALED, *_SMALL, str, bytes)  # reading an attribute of such an object asks its class alone
 
 
 def _constant(node: Any, _names: Names) -> Any:

@@ -69,6 +69,17 @@ def exit_callable(frame: FrameType, handler: Handler) -> Tuple[Any, Any]:
     return None, _read(frame, known, top - 1, None)
 
 
+def exit_index(code: CodeType, handler: Handler) -> Optional[int]:
+    """Where `value_at` finds the bound ``__exit__`` that a ``with`` handler would call; None where it does not."""
+    return None if _SPLIT_EXIT or not readable() else slot_count(code) + handler.depth - 1
+
+
+def value_at(frame: FrameType, index: int, default: Any = None) -> Any:
+    """What stands at ``index``, slots before the value stack, while these are `readable`."""
+    known = _found[0]
+    return default if known is None else _read(frame, known, index, default)
+
+
 def handlers(frame: FrameType) -> List[Handler]:
     """Every handler around a live frame's current instruction, from the innermost outward.
 
@@ -131,9 +142,22 @@ def _address(frame: FrameType, known: _Layout, index: int) -> int:
     return _word(start + (known.slots + index) * _WORD) & ~_TAG_BITS
 
 
-def _read(frame: FrameType, known: _Layout, index: int, default: Any) -> Any:
-    address = _address(frame, known, index)
-    return default if address == 0 else ctypes.cast(address, ctypes.py_object).value
+def _read(
+    frame: FrameType,
+    known: _Layout,
+    index: int,
+    default: Any,
+    _word_at: Any = ctypes.c_size_t.from_address,
+    _object_at: Any = ctypes.py_object.from_address,
+    _frame_at: int = _FRAME_WORD * _WORD,
+) -> Any:
+    if _SPLIT_EXIT or not layout.HAS_TABLES:
+        address = _address(frame, known, index)
+        return default if address == 0 else ctypes.cast(address, ctypes.py_object).value
+    try:
+        return _object_at(_word_at(id(frame) + _frame_at).value + (known.slots + index) * _WORD).value
+    except ValueError:  # nothing stands there
+        return default
 
 
 # --------------------------------------------------------------------------- self-test

@@ -4,6 +4,7 @@ import itertools
 import linecache
 import pathlib
 import sys
+import types
 
 from healguard_core.execution.pause import handled
 
@@ -30,21 +31,33 @@ def table():
 
 
 class Boom:
-    """Raises, and asks what will become of the exception while it is still in its hands."""
+    """Raises, and asks what will become of the exception while it is still in its hands.
+
+    ``remembered`` says of each decision whether memory would have told. Memory may tell only what a decision says.
+    """
 
     def __init__(self, decider):
-        self.decider, self.decisions, self.raised = decider, [], []
+        self.decider, self.decisions, self.raised, self.remembered = decider, [], [], []
 
     def function(self):
-        def boom(kind=KeyError, *_ignored):
+        def boom(kind=KeyError, _second=None, *_ignored):  # of one argument it might be a property
             try:
                 raise kind("boom")
             except BaseException as exc:
                 self.raised.append(exc)
-                self.decisions.append(self.decider.decide(exc, sys._getframe()))
+                self.ask(exc, sys._getframe())
                 raise
 
         return boom
+
+    def ask(self, exc, frame):
+        """Decide about ``exc``, which is being handled in ``frame``."""
+        before = self.decider.handled_before(type(exc), frame)
+        decision = self.decider.decide(exc, frame)
+        after = self.decider.handled_before(type(exc), frame)
+        self.remembered.append(before)
+        self.decisions.append(decision)
+        assert decision.answer == "handled" or not (before or after), decision
 
 
 def drive(main):
@@ -75,7 +88,8 @@ def load(text, tree=None, space=None, **names):
 def measure(text, **given):
     """``(decision, reached, boom)`` of a program's first exception."""
     boom = Boom(handled.Decider(boundaries=[__name__ + ":drive"]))
-    scope = load(text, boom=boom.function(), **given)
+    module = sys.modules["program"] = types.ModuleType("program")  # as an import leaves it: only of modules are answers
+    scope = load(text, space=vars(module), boom=boom.function(), **given)  # remembered
     outcome = drive(scope["main"])
     assert boom.decisions, f"the program did not raise: {outcome!r}"
     return boom.decisions[0], is_or_led_to(outcome, boom.raised[0]), boom

@@ -103,6 +103,119 @@ def test_the_same_code_answers_by_what_its_names_mean_now():
     assert [decision.answer for decision in boom.decisions] == ["handled", "unhandled", "handled", "handled"]
 
 
+MEMORABLE = {
+    "in the same function": """
+        def main():
+            try: boom()
+            except KeyError: pass
+    """,
+    "several frames up": """
+        def down(n):
+            down(n - 1) if n else boom()
+        def main():
+            try: down(5)
+            except LookupError: pass
+    """,
+    "a handler that reads plain variables": """
+        def main(strict=False):
+            seen = []
+            try: boom()
+            except KeyError as error:
+                if strict: raise
+                if "x" in seen: seen.append(error.args)
+                seen.extend(error.args)
+    """,
+    "suppress": """
+        import contextlib
+        def main():
+            with contextlib.suppress(LookupError): boom()
+    """,
+    "through a lock": """
+        import threading
+        LOCK = threading.Lock()
+        def main():
+            try:
+                with LOCK: boom()
+            except KeyError: pass
+    """,
+    "translated": """
+        def find():
+            try: boom()
+            except KeyError: raise OSError
+        def main():
+            try: find()
+            except OSError: pass
+    """,
+    "getattr with a default": """
+        class Lazy:
+            def __getattr__(self, name): boom(AttributeError)
+        def main():
+            getattr(Lazy(), "x", None)
+    """,
+    "a mapping's protocol": """
+        from collections.abc import Mapping
+        class Own(Mapping):
+            def __getitem__(self, key): boom()
+            def __iter__(self): return iter(())
+            def __len__(self): return 0
+        def main():
+            1 in Own()
+    """,
+}
+
+
+def driven(monkeypatch, text):
+    """The module of ``text`` and what was asked while its ``main`` ran three times."""
+    module = types.ModuleType("program")
+    monkeypatch.setitem(sys.modules, "program", module)
+    boom = programs.Boom(handled.Decider(boundaries=[programs.__name__ + ":drive"]))
+    scope = programs.load(textwrap.dedent(text), space=vars(module), boom=boom.function())
+    for _ in range(20):  # the interpreter has warmed up by then
+        programs.drive(scope["main"])
+    return scope, boom
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="older versions name no handler of a with block")
+@pytest.mark.parametrize("text", MEMORABLE.values(), ids=MEMORABLE)
+def test_an_error_that_was_handled_before_is_not_decided_about_again(monkeypatch, text):
+    _, boom = driven(monkeypatch, text)
+    assert {decision.answer for decision in boom.decisions} == {"handled"}
+    assert boom.remembered[-5:] == [True] * 5
+    assert boom.remembered[0] is False
+
+
+@pytest.mark.parametrize("change", ["strict", "kinds", "name", "manager"])
+def test_what_a_remembered_answer_depended_on_is_looked_at_each_time(monkeypatch, change):
+    scope, boom = driven(monkeypatch, """
+        import contextlib
+        KINDS = KeyError
+        STRICT = False
+        def kinds(): return KeyError
+        def strict(strict=False):
+            try: boom()
+            except KeyError:
+                if strict: raise
+        def name():
+            try: boom()
+            except KINDS: pass
+        def manager(manager=contextlib.suppress(KeyError)):
+            with manager: boom()
+        def main():
+            strict(); name(); manager()
+    """)
+    assert boom.remembered[-3:] == [True] * 3
+    if change == "strict":
+        programs.drive(lambda: scope["strict"](True))
+    elif change == "name":
+        scope["KINDS"] = OSError
+        programs.drive(scope["name"])
+    elif change == "manager":
+        programs.drive(lambda: scope["manager"](contextlib.suppress(OSError)))
+    else:
+        programs.drive(lambda: scope["manager"](contextlib.nullcontext()))
+    assert (boom.remembered[-1], boom.decisions[-1].answer) == (False, "unhandled")
+
+
 def test_answers_of_modules_are_remembered_only_while_their_names_mean_the_same(monkeypatch):
     errors, module = types.ModuleType("errors"), types.ModuleType("program")
     monkeypatch.setitem(sys.modules, "program", module)

@@ -1,0 +1,1 @@
+"""Suite ``programs``: Healer's setting, small self-contained programs with a test."""
