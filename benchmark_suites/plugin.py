@@ -19,6 +19,8 @@ PASSED_ON = ("heal_model", "heal_guard", "heal_guard_mode", "heal_guard_budget",
              "heal_max_cost", "heal_timeout", "heal_protocol", "heal_rules", "heal_second_look", "heal_trial")
 """Options of the plugin that every instance is run with."""
 
+_HERE = Path(__file__).resolve().parent
+
 agent_key = pytest.StashKey[str]()
 session_key = pytest.StashKey[Any]()  # the `benchmark_suites.session.Session` of this run
 
@@ -53,13 +55,25 @@ def pytest_configure(config: pytest.Config) -> None:
 
         config.stash[session_key] = session = Session(config, config.stash[agent_key])
         config.pluginmanager.register(session, "heal-suite")
-    elif config.option.pyargs and any(argument.startswith("benchmark_suites") for argument in config.args):
+    elif any(_is_here(argument, config) for argument in config.args):
         raise pytest.UsageError(f"say which suite to run: --suite=NAME with one of: {', '.join(SUITES)}")
+
+
+def _is_here(argument: str, config: pytest.Config) -> bool:
+    """Whether an argument of pytest means this package."""
+    if config.option.pyargs and argument.partition(".")[0] == _HERE.name:
+        return True
+    return (config.invocation_params.dir / argument.partition("::")[0]).resolve() == _HERE
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Target tests run in environments of their own, never here."""
+    return True if collection_path.name == "test_target.py" and _HERE in collection_path.parents else None
 
 
 def pytest_collect_directory(path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """The package stands for the suite that was asked for; target tests are never collected here."""
-    if path != Path(__file__).parent or session_key not in parent.config.stash:
+    if path != _HERE or session_key not in parent.config.stash:
         return None
     from benchmark_suites.items import SuiteCollector
 

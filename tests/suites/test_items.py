@@ -82,6 +82,14 @@ def test_what_cannot_work_is_a_usage_error(tmp_path: Path, arguments: tuple[str,
     assert said in ran.stderr
 
 
+def test_package_named_by_its_path_needs_a_suite_too(tmp_path: Path) -> None:
+    """Otherwise its target tests would be collected, each made for another environment."""
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", str(instances.ROOT.parents[1])]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "--suite=NAME" in ran.stderr
+
+
 def test_run_file_says_how_to_do_it_again(tmp_path: Path) -> None:
     record(tmp_path)
     suite(tmp_path, "--suite=releases", f"--instances={RIGHT}")
