@@ -1,8 +1,8 @@
 """How long each agent takes from the pause to its first request to a model: ``python benchmarks/first_request.py``.
 
 A small project crashes in two tests, one after the other, before a scripted model on loopback. Printed are seconds for
-the first crash of the run, which starts the agent, and for the second test's, which finds it running. They are seconds of
-this machine, under whatever load it has.
+the first crash of the run, which starts the agent, and for the second test's, which finds it running. They are seconds
+of this machine, under whatever load it has.
 """
 
 from __future__ import annotations

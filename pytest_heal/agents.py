@@ -26,7 +26,7 @@ class Agents:
         self._config = config
         self._healing = healing
         self._options = options
-        self._made: dict[str, Agent] = {}
+        self._made: dict[tuple[str, str], Agent] = {}
         self._registered: dict[str, Factory] = {}
 
     def early(self, name: str) -> Agent | None:
@@ -43,20 +43,27 @@ class Agents:
         for found in self._config.hook.pytest_heal_agents(config=self._config):
             self._registered.update(found)
 
-    def get(self, name: str, asked_by: str) -> Agent | None:
-        """The agent called ``name``; None for ``runbook``. Raises ``pytest.UsageError`` naming ``asked_by``."""
-        if name == RUNBOOK:
-            return None
-        if name not in self._made:
-            self._made[name] = self._make(name, asked_by)
-        return self._made[name]
+    def get(self, name: str, asked_by: str, model: str = "") -> Agent | None:
+        """The agent called ``name``, with a ``model`` other than the run's; None for ``runbook``.
 
-    def _make(self, name: str, asked_by: str) -> Agent:
+        Raises ``pytest.UsageError`` naming ``asked_by``.
+        """
+        if name == RUNBOOK and not model:
+            return None
+        if (name, model) not in self._made:
+            self._made[name, model] = self._make(name, asked_by, model)
+        return self._made[name, model]
+
+    def _make(self, name: str, asked_by: str, model: str) -> Agent:
+        if name == RUNBOOK:
+            raise pytest.UsageError(f"{asked_by}: the agent 'runbook' uses no model; name another agent")
         if name == HUMAN and name not in self._registered:
             return self._human(asked_by)
         factory = self._registered.get(name) or self._entry_point(name, asked_by)
         if getattr(factory, "side", "") == SIDE:
-            return self._healing.agent(name, factory, asked_by)
+            return self._healing.agent(name, factory, asked_by, model)
+        if model:
+            raise pytest.UsageError(f"{asked_by}: agent {name!r} uses no model; name another agent")
         try:
             return factory(dict(self._options))
         except ValueError as error:

@@ -5,6 +5,7 @@ The process that reports to the user (pytest, or the controller of pytest-xdist)
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from healguard_core.execution.link import Address, LinkAgent, Progress
+from healguard_core.execution.link import Address, LinkAgent, LinkError, Progress
 from pytest_heal.progress import WorkersProgress
 from pytest_heal.settings import Settings
 
@@ -37,18 +38,27 @@ class Healing:
         """Whether this process is a worker that has not been told yet where the healing side is."""
         return "PYTEST_XDIST_WORKER" in os.environ and not hasattr(self._config, "workerinput")
 
-    def agent(self, name: str, factory: Any, asked_by: str) -> LinkAgent:
-        """The agent ``name`` (with its argument). Raises ``pytest.UsageError`` naming ``asked_by``."""
+    def agent(self, name: str, factory: Any, asked_by: str, asked: str = "") -> LinkAgent:
+        """The agent ``name`` (with its argument); ``asked`` is a model other than the run's, for some tests.
+
+        Raises ``pytest.UsageError`` naming ``asked_by``.
+        """
         argument = name.partition(":")[2]
         if bool(argument.strip()) != factory.takes_argument:
             wanted = f"needs an argument: {name.partition(':')[0]}:COMMAND" if factory.takes_argument else "takes none"
             raise pytest.UsageError(f"{asked_by}: the agent {wanted}")
         self._check_installed(argument, factory, asked_by)
         if self._address is None:
-            self._address = self._told() or self._start(name, factory, asked_by)
-        elif factory.uses_model == "yes" and not self.model:
+            self._address = self._told() or self._start(name, factory, asked_by, asked)
+        if factory.uses_model == "yes" and not self.model and not asked:
             raise pytest.UsageError(f"{asked_by}: agent {name!r} needs a model: add --heal-model=NAME")
-        agent = LinkAgent(name, self._address, model=self.model, timeout=self._settings.core.timeout)
+        timeout = self._settings.core.timeout
+        if asked:
+            model = self._other_model(name, factory, asked_by, asked)
+            agent = LinkAgent(name, self._address, model=model.id, timeout=timeout, chosen=model.id)
+            self._offer(agent, model, asked_by)
+        else:
+            agent = LinkAgent(name, self._address, model=self.model, timeout=timeout)
         agent.on_progress = self.observers
         self.made.append(agent)
         return agent
@@ -64,6 +74,33 @@ class Healing:
         if self.workers is not None:
             self.workers.close()
 
+    # ----------------------------------------------------------------- models of single tests
+
+    def _other_model(self, name: str, factory: Any, asked_by: str, asked: str) -> Any:
+        """The model that a mark names."""
+        from healguard_core.healing.models import ModelError, resolve
+
+        if factory.uses_model == "no":
+            raise pytest.UsageError(f"{asked_by}: agent {name!r} uses no model; leave model out")
+        try:
+            model = resolve(asked, self._settings.models, os.environ)
+        except ModelError as error:
+            raise pytest.UsageError(f"{asked_by}: {error}") from error
+        self._check_cost(name, model)
+        return model
+
+    def _offer(self, agent: LinkAgent, model: Any, asked_by: str) -> None:
+        """Hand a model and its key over; the key then leaves this process. Where it has left already, it is there."""
+        from healguard_core.healing.starting import forget
+
+        key = os.environ.get(model.key_variable, "").strip() if model.key_variable else ""
+        try:
+            agent.offer(dataclasses.asdict(model), key)
+        except LinkError as error:
+            raise pytest.UsageError(f"{asked_by}: {error}") from error
+        if key:
+            forget(model.key_variable, os.environ)
+
     # ----------------------------------------------------------------- starting
 
     def _told(self) -> Address | None:
@@ -73,7 +110,7 @@ class Healing:
         self.model, self.shown = told["model"], told["shown"]
         return Address.from_json(told)
 
-    def _start(self, name: str, factory: Any, asked_by: str) -> Address:
+    def _start(self, name: str, factory: Any, asked_by: str, asked: str) -> Address:
         from healguard_core.healing.cassettes import CassetteError
         from healguard_core.healing.models import ModelError
         from healguard_core.healing.starting import StartError, start_healing
@@ -83,10 +120,11 @@ class Healing:
                                     f"run (--heal={name}) when tests run in several processes")
         settings = self._settings
         try:
-            model = self._model(name, factory, asked_by)
+            model = self._model(name, factory, asked_by, given=bool(asked))
             if model is not None:
                 self.model, self.shown = model.id, str(model)
-            self._check_cost(name, model)
+            if not asked:
+                self._check_cost(name, model)
             return start_healing(agent=name, model=model, root=self._config.rootpath, max_cost=settings.max_cost,
                                  progress=self._progress(), sandbox=settings.sandbox, redact=settings.core.redact,
                                  cassettes=self._cassettes())
@@ -130,13 +168,14 @@ class Healing:
         self.workers = WorkersProgress()
         return self.workers.path
 
-    def _model(self, name: str, factory: Any, asked_by: str) -> Any:
+    def _model(self, name: str, factory: Any, asked_by: str, *, given: bool) -> Any:
+        """The run's model; a test that has been ``given`` one of its own needs none."""
         from healguard_core.healing.models import resolve
 
         asked = self._settings.model
         if factory.uses_model == "no" and asked:
             raise pytest.UsageError(f"--heal-model={asked}: agent {name!r} uses no model; leave --heal-model out")
-        if factory.uses_model == "yes" and not asked:
+        if factory.uses_model == "yes" and not asked and not given:
             raise pytest.UsageError(f"{asked_by}: agent {name!r} needs a model: add --heal-model=NAME")
         return resolve(asked, self._settings.models, os.environ) if asked else None
 

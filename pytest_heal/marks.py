@@ -23,6 +23,7 @@ class Plan:
 
     enabled: bool = True
     agent: str = ""
+    model: str = ""  # as asked for; "" for the run's own
     accept: str = "none"
     max_calls: int | None = None
     second_look: bool = True
@@ -48,6 +49,7 @@ def _read(item: pytest.Item, settings: Settings) -> Plan:
     return Plan(
         enabled=enabled,
         agent=asked.get("agent") or "",
+        model=asked.get("model") or "",
         accept=accept,
         max_calls=asked.get("max_calls"),
         second_look=settings.second_look and asked.get("second_look") is not False,
@@ -70,8 +72,8 @@ def _arguments(item: pytest.Item, mark: pytest.Mark) -> dict[str, Any]:
     for name in asked:
         if name not in _WORDS:
             raise pytest.UsageError(f"{where} does not know {name!r}; use {', '.join(_WORDS)}")
-    if asked.get("model") is not None:
-        raise pytest.UsageError(f"{where}(model=...) is not available in this version of pytest-heal")
+    if not isinstance(asked.get("model"), (str, type(None))):
+        raise pytest.UsageError(f"{where}(model={asked['model']!r}): name a model as for --heal-model")
     if asked.get("guard") is not None and not isinstance(asked["guard"], (str, os.PathLike)):
         raise pytest.UsageError(f"{where}(guard={asked['guard']!r}): name a policy's file, or 'off'")
     if asked.get("accept") not in (None, *ACCEPT):

@@ -82,8 +82,7 @@ class Phases:
     def _check_marks(self, item: pytest.Item) -> None:
         plan = marks.plan_of(item, self._run.settings)
         self._run.policies.of(plan.guard, f"{item.nodeid}: @pytest.mark.heal(guard=...)")
-        if plan.agent:
-            self._run.agents.get(plan.agent, f"{item.nodeid}: @pytest.mark.heal(agent={plan.agent!r})")
+        self._run.agent_of(plan, f"{item.nodeid}: @pytest.mark.heal({_chosen(plan)})")
 
     # ----------------------------------------------------------------- phases
 
@@ -105,7 +104,7 @@ class Phases:
         if back is not None:
             del item.stash[ROLL_BACK]
             return Attempt(back.number, plan.enabled, earlier=back.earlier, rollbacks=back.rollbacks + 1,
-                           events=rolled_back(back.events, self._run.agent_of(plan.agent, str(item.nodeid)).name))
+                           events=rolled_back(back.events, self._run.agent_of(plan, str(item.nodeid)).name))
         previous = item.stash.get(ATTEMPT, None)
         number = getattr(item, "execution_count", 1)  # pytest-rerunfailures counts from 1
         if previous is None or number <= 1:
@@ -204,10 +203,15 @@ class Expectations:
             begin(self._run, item, attempt)
 
 
+def _chosen(plan: marks.Plan) -> str:
+    """The words of a mark that choose who heals."""
+    return ", ".join(f"{word}={value!r}" for word, value in (("agent", plan.agent), ("model", plan.model)) if value)
+
+
 def begin(run: Run, item: pytest.Item, attempt: Attempt) -> None:
     """Tell the engine about ``attempt``."""
     plan = marks.plan_of(item, run.settings)
-    agent = run.agent_of(plan.agent, str(item.nodeid)) if plan.agent else None
+    agent = run.agent_of(plan, str(item.nodeid)) if plan.agent or plan.model else None
     run.engine.begin(
         str(item.nodeid),
         enabled=attempt.enabled,

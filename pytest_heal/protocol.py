@@ -123,7 +123,7 @@ class _Test:
         attempt = self._item.stash.get(ATTEMPT, None)
         if attempt is None or attempt.subtests or not any(report.failed for report in self._pending):
             return False
-        agent = self._run.agent_of(plan_of(self._item, self._run.settings).agent, str(self._item.nodeid))
+        agent = self._run.agent_of(plan_of(self._item, self._run.settings), str(self._item.nodeid))
         wanted = getattr(agent, "rollbacks", 0) > attempt.rollbacks
         return wanted and any(isinstance(event, Reraised) and event.by == agent.name for event in attempt.events)
 

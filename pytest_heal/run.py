@@ -12,6 +12,7 @@ from healguard_core.protocol import CrashContext, Event, Noticed
 from pytest_heal.agents import Agents
 from pytest_heal.attempt import ATTEMPT
 from pytest_heal.healing import Healing
+from pytest_heal.marks import Plan
 from pytest_heal.policies import Policies, extra_entries
 from pytest_heal.records import Record, kept_events, record_of
 from pytest_heal.settings import Settings
@@ -36,9 +37,11 @@ class Run:
         self.engine.on_context.append(self._show_context)
         self.engine.on_pause.append(self.timeouts.paused)
 
-    def agent_of(self, named: str, asked_by: str) -> Any:
-        """The agent ``named`` for one test, else the run's own; None for ``runbook``."""
-        return self.agents.get(named, asked_by) if named else self.engine.agent
+    def agent_of(self, plan: Plan, asked_by: str) -> Any:
+        """The agent that ``plan`` names for one test, else the run's own; None for ``runbook``."""
+        if not plan.agent and not plan.model:
+            return self.engine.agent
+        return self.agents.get(plan.agent or self.settings.agent, asked_by, plan.model)
 
     def policy_problems(self) -> list[str]:
         """Entries of the run's policy that name nothing in what has been imported."""

@@ -104,15 +104,19 @@ class LinkAgent:
     """Passes every crash on to the healing side.
 
     ``name`` is the agent there (``healer``, ``exec:COMMAND``, ...), ``model`` the resolved id, for messages only.
+    ``chosen`` is the id of an offered model that this agent asks instead of the run's.
     ``timeout`` is in seconds per crash. Any failure of the link lets the error go on, with the reason on record.
     """
 
-    def __init__(self, name: str, address: Address, *, model: str = "", timeout: Optional[float] = None) -> None:
+    def __init__(
+        self, name: str, address: Address, *, model: str = "", timeout: Optional[float] = None, chosen: str = ""
+    ) -> None:
         self.name = name
         self.model = model
         self.on_progress = []  # type: List[Callable[[Progress], None]]
         self._address = address
         self._timeout = timeout
+        self._chosen = chosen
         self._client = os.urandom(8).hex()
         self._asked = False
         self._pid = os.getpid()
@@ -135,6 +139,11 @@ class LinkAgent:
             session.reraise("the healing side was lost: {}".format(problem))
         finally:
             self._end(session, number, last)
+
+    def offer(self, model: Dict[str, Any], key: str) -> None:
+        """Tell the healing side of a model that crashes may choose, as `models.Model` in JSON. Raises `LinkError`."""
+        self._asked = True
+        self._request("/v1/models", {"model": model, "key": key}, START)
 
     def close(self) -> None:
         """The run is over, for this process; in the one that started the healing side, for all."""
@@ -162,6 +171,7 @@ class LinkAgent:
             "agent": self.name,
             "max_calls": session.budget_left(),
             "timeout": self._timeout,
+            "model": self._chosen,
             "context": context,
         }
         first, self._asked = not self._asked, True

@@ -103,7 +103,7 @@ class Desk:
         self._spares = Spares()
         self._lock = threading.Lock()
         self._pauses: dict[str, tuple[Pause, Conversation, int | None, list[float]]] = {}
-        self._conversations: dict[tuple[str, str, str], Conversation] = {}
+        self._conversations: dict[tuple[str, str, str, str], Conversation] = {}
         self._count = 0
 
     # ----------------------------------------------------------------- what the execution side says
@@ -111,9 +111,9 @@ class Desk:
     def open(self, posted: CrashPosted) -> Pause:
         """A program is paused: bring the crash to its conversation's agent. Raises `LookupError` for no such agent."""
         conversation = self._conversation(posted)
-        spending = self.meter.open(posted.agent, posted.max_calls, posted.timeout)
-        if self._exchanges is not None and self.meter.provider is not None:
-            spending.provider = TapedProvider(self._exchanges, self.meter.provider, posted.context, posted.agent,
+        spending = self.meter.open(posted.agent, posted.max_calls, posted.timeout, posted.model)
+        if self._exchanges is not None and spending.provider is not None:
+            spending.provider = TapedProvider(self._exchanges, spending.provider, posted.context, posted.agent,
                                               spending.used.model)
         with self._lock:
             self._count += 1
@@ -192,7 +192,8 @@ class Desk:
 
     def _conversation(self, posted: CrashPosted) -> Conversation:
         """The running conversation, or a new one: for another test, and when a test begins anew."""
-        key = (posted.client, posted.context.unit, posted.agent)
+        key = (posted.client, posted.context.unit, posted.agent, posted.model)
+        model, _ = self.meter.chosen(posted.model)
         with self._lock:
             known = self._conversations.get(key)
         if known is not None and posted.context.attempt > 1:
@@ -200,7 +201,7 @@ class Desk:
         self._drop(lambda conversation: conversation.client == posted.client)
         name, _, argument = posted.agent.partition(":")
         secret = secrets.token_urlsafe(24)
-        service = Service(argument, self._root, self.meter, self.exchange, self.proxy, secret,
+        service = Service(argument, self._root, self.meter, self.exchange, self.proxy, secret, model=model,
                           shell=self._shell, enclose=self._enclose, spares=self._spares)
         conversation = Conversation(posted.client, posted.context.unit, self._made(name, service), secret)
         with self._lock:

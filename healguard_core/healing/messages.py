@@ -6,7 +6,7 @@ docs/protocol.md is the specification for other languages; these models are what
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -28,6 +28,21 @@ class _Message(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
+class ModelRecord(_Message):
+    """`models.Model`, as it travels."""
+
+    asked: Name
+    id: Name
+    name: Name
+    base_url: str = ""
+    key_variable: str = ""
+    transport: Literal["http", "litellm"] = "http"
+    wire: str = "responses"
+    input_price: float | None = None
+    cached_price: float | None = None
+    output_price: float | None = None
+
+
 class CrashPosted(_Message):
     """POST /v1/crashes"""
 
@@ -38,6 +53,14 @@ class CrashPosted(_Message):
     pid: int | None = None
     max_calls: int = Field(default=100, ge=0)
     timeout: float | None = Field(default=None, gt=0)
+    model: str = ""  # the id of one that was offered; "" for the run's own
+
+
+class ModelPosted(_Message):
+    """POST /v1/models"""
+
+    model: ModelRecord
+    key: str = ""
 
 
 class NextAsked(_Message):

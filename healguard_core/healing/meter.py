@@ -18,7 +18,7 @@ from typing import Any
 
 from healguard_core.healing.bridge import bridged, chat_request
 from healguard_core.healing.models import Model
-from healguard_core.healing.provider import Abort, Answer, Provider, ProviderFault
+from healguard_core.healing.provider import Abort, Answer, Provider, ProviderFault, provider_for
 from healguard_core.protocol import Used
 
 CHAT, RESPONSES = "/chat/completions", "/responses"
@@ -45,7 +45,8 @@ class Spending:
     began: float = 0.0
     in_flight: int = 0
     stopped: str = ""  # why nothing more is sent
-    provider: Provider | None = None  # for this crash alone, instead of the run's
+    model: Model | None = None  # for this crash alone, instead of the run's
+    provider: Provider | None = None  # likewise
     aborts: list[Abort] = dataclasses.field(default_factory=list)
 
     def left(self) -> float:
@@ -65,19 +66,45 @@ class Meter:
         pause: Callable[[float, Spending], None] | None = None,
     ) -> None:
         self.model = model
+        self._offered: dict[str, tuple[Model, Provider]] = {}
         self.total = Used(cost_usd=0.0)
         self.provider = provider
         self._max_cost = max_cost
         self._lock = threading.Lock()
         self._pause = pause or _wait
 
-    def open(self, agent: str, max_calls: int, timeout: float | None) -> Spending:
-        """A crash begins."""
+    def offer(self, model: Model, key: str) -> None:
+        """Let crashes choose ``model`` too. Without a ``key`` it shares the one of a model whose variable is the same.
+
+        Raises `LookupError` when it needs a key and there is none.
+        """
+        if model.key_variable and not key:
+            own = [] if self.model is None or self.provider is None else [(self.model, self.provider)]
+            keys = [getattr(provider, "key", "") for known, provider in (*own, *self._offered.values())
+                    if known.key_variable == model.key_variable]
+            if not any(keys):
+                raise LookupError(f"model {model} needs its key in the environment variable {model.key_variable}, "
+                                  "which is not set")
+            key = next(filter(None, keys))
+        self._offered[model.id] = (model, provider_for(model, key))
+
+    def chosen(self, model_id: str) -> tuple[Model | None, Provider | None]:
+        """The model with this id and who is asked for it; the run's own for "". Raises `LookupError`."""
+        if not model_id or (self.model is not None and model_id == self.model.id and model_id not in self._offered):
+            return self.model, self.provider
+        if model_id not in self._offered:
+            raise LookupError(f"model {model_id!r} was not offered to the healing side")
+        return self._offered[model_id]
+
+    def open(self, agent: str, max_calls: int, timeout: float | None, model_id: str = "") -> Spending:
+        """A crash begins. Raises `LookupError` for a model that was not offered."""
         now = time.monotonic()
-        metered = self.model is not None
-        used = Used(agent=agent, model="" if self.model is None else self.model.id, metered=metered,
+        model, provider = self.chosen(model_id)
+        metered = model is not None
+        used = Used(agent=agent, model="" if model is None else model.id, metered=metered,
                     cost_usd=0.0 if metered else None)
-        return Spending(max_calls, None if timeout is None else now + timeout, used, began=now)
+        return Spending(max_calls, None if timeout is None else now + timeout, used, began=now, model=model,
+                        provider=provider)
 
     def stop(self, spending: Spending, reason: str) -> None:
         """Send nothing more for this crash, and cut what is under way."""
@@ -117,7 +144,7 @@ class Meter:
         What is streamed is counted when its last piece was taken. Responses requests for a model that has only Chat
         Completions are translated.
         """
-        if path == RESPONSES and self.model is not None and self.model.wire == "chat":
+        if path == RESPONSES and spending.model is not None and spending.model.wire == "chat":
             return bridged(body, self.relay(spending, CHAT, self._chat_request(body)))
         try:
             return self._relayed(spending, path, body)
@@ -160,7 +187,8 @@ class Meter:
 
     def _send(self, spending: Spending, path: str, body: dict[str, Any], take: Callable[[Answer], Any] | None) -> Any:
         """Admit a request and send it until there is an answer. ``take`` reads it; None hands it on in pieces."""
-        if self.provider is None or self.model is None:
+        provider = spending.provider
+        if provider is None or spending.model is None:
             raise ProviderFault("this run has no model; add --heal-model=NAME", 404, retriable=False)
         abort = Abort()
         with self._lock:
@@ -174,7 +202,7 @@ class Meter:
             tries = 0
             while True:
                 try:
-                    answer = (spending.provider or self.provider).send(path, body, max(spending.left(), 0.1), abort)
+                    answer = provider.send(path, body, max(spending.left(), 0.1), abort)
                     if take is None:
                         handed_on = True
                         return Answer(answer.content_type, _Counted(self, spending, abort, body, answer.pieces))
@@ -214,13 +242,13 @@ class Meter:
             spending.aborts.remove(abort)
 
     def _count(self, spending: Spending, body: dict[str, Any], reply: dict[str, Any], streamed: int) -> None:
-        assert self.model is not None
+        assert spending.model is not None
         counts = tokens_of(reply)
         estimated = counts is None
         if counts is None:
             size = streamed or len(json.dumps(reply))
             counts = (len(json.dumps(body)) // BYTES_PER_TOKEN, 0, size // BYTES_PER_TOKEN)
-        cost = self.model.cost(*counts)
+        cost = spending.model.cost(*counts)
         with self._lock:
             for counted in (spending.used, self.total):
                 _add(counted, 1, *counts, cost)

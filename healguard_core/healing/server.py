@@ -26,11 +26,13 @@ from healguard_core.healing.messages import (
     ClaimAsked,
     CrashPosted,
     EndPosted,
+    ModelPosted,
     NextAsked,
     VerbPosted,
     parse,
 )
 from healguard_core.healing.meter import BudgetSpent
+from healguard_core.healing.models import Model
 from healguard_core.healing.pauses import Pause, PauseOver
 from healguard_core.healing.provider import ProviderFault
 from healguard_core.protocol import VERSION
@@ -125,6 +127,8 @@ class _Handler(BaseHTTPRequestHandler):
             raise _Refused(400, f"protocol version {spoken!r} is not supported; this side speaks {VERSION}")
         if parts == ["v1", "crashes"]:
             return self._crash
+        if parts == ["v1", "models"]:
+            return self._model
         if parts == ["v1", "bye"]:
             return self._bye
         if len(parts) == 4 and parts[:2] == ["v1", "crashes"] and parts[3] in ("next", "end"):
@@ -164,6 +168,11 @@ class _Handler(BaseHTTPRequestHandler):
         ended = parse(EndPosted, body)
         pause.answer(ended.answered, ended.outcome)
         return self.server.desk.end(pause)
+
+    def _model(self, body: bytes) -> dict[str, Any]:
+        posted = parse(ModelPosted, body)
+        self.server.desk.meter.offer(Model(**posted.model.model_dump()), posted.key)
+        return {}
 
     def _bye(self, body: bytes) -> dict[str, Any]:
         self.server.desk.bye(parse(ByePosted, body).client)

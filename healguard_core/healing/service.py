@@ -94,13 +94,10 @@ class Service:
     exchange: Exchange
     proxy: str = ""
     proxy_key: str = ""
+    model: Model | None = None  # what the conversation asks
     shell: Shell = no_shell
     enclose: Enclose = no_enclosure
     spares: Spares = dataclasses.field(default_factory=Spares)  # of the run
-
-    @property
-    def model(self) -> Model | None:
-        return self.meter.model
 
     def chat(self, pause: Pause, body: dict[str, Any]) -> dict[str, Any]:
         """A model's answer to a Chat Completions request, counted. Raises `BudgetSpent` and `ProviderFault`."""

@@ -100,7 +100,7 @@ def start_healing(
         "cassettes": dataclasses.asdict(cassettes or Cassettes()),
     }
     if model is not None and model.key_variable:
-        _forget(model.key_variable, surroundings)
+        forget(model.key_variable, surroundings)
     said = _launched(settings, dict(surroundings))
     return Address("127.0.0.1", int(said["port"]), token, int(said["pid"]), "" if socket is None else str(socket))
 
@@ -127,7 +127,7 @@ def _launched(settings: dict[str, Any], environ: dict[str, str]) -> dict[str, An
         raise StartError(f"the healing side did not start: {last[0]}") from None
 
 
-def _forget(variable: str, environ: MutableMapping[str, str]) -> None:
+def forget(variable: str, environ: MutableMapping[str, str]) -> None:
     """Remove a variable, and overwrite its value where the process keeps what it was started with."""
     if environ is os.environ and os.name == "posix":
         library = ctypes.CDLL(None)
