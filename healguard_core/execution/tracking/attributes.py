@@ -12,10 +12,8 @@ from healguard_core.execution.tracking.labels import Mark, join
 _mro = type.__dict__["__mro__"].__get__
 _namespace = type.__dict__["__dict__"].__get__
 _module_dict = vars(ModuleType)["__dict__"].__get__
-_SLOT = type(FunctionType.__dict__["__closure__"])
 _FIELD = type(namedtuple("_Pair", "one other").one)  # type: ignore[attr-defined]
 _PLAIN = (FunctionType, str, int, float, bool, bytes, type(None))
-_PROPERTIES = (property, classmethod, staticmethod)
 
 
 def loaded(heap: Heap, owner: Any, name: str) -> Optional[Mark]:

@@ -236,7 +236,7 @@ def fit(stack: List[Optional[Mark]], depth: int) -> None:
 class _Unknown(Summary):
     """A C callable without a summary."""
 
-    def after(self, call: NativeCall, result: Any) -> Optional[Mark]:
+    def after(self, call: NativeCall, _result: Any) -> Optional[Mark]:
         mark = coarse(join(call.deep(), *call.returned))
         if mark is None and call.ambient is None:
             return None
@@ -344,7 +344,7 @@ def fill_from_flight(shadow: Shadow, flight: Flight) -> None:
             own = union if index or not _is_receiver(code, value) else None
             if index >= code.co_argcount + code.co_kwonlyargcount:
                 own = None  # a fresh container of arguments, which are looked at one by one
-            put_local(shadow, index, _mark_of(shadow, flight, value, own))
+            put_local(shadow, index, _mark_of(flight, value, own))
         if type(value) in (tuple, dict) and index >= count - 2 and index >= code.co_argcount:
             _mark_rest(shadow, flight, value, union)
 
@@ -354,7 +354,7 @@ def _mark_rest(shadow: Shadow, flight: Flight, value: Any, union: Mark) -> None:
     heap = shadow.machine.heap
     held = value.items() if type(value) is dict else enumerate(value)
     for key, one in held:
-        heap.put(value, item(key), _mark_of(shadow, flight, one, union))
+        heap.put(value, item(key), _mark_of(flight, one, union))
 
 
 def _is_receiver(code: CodeType, value: Any) -> bool:
@@ -363,7 +363,7 @@ def _is_receiver(code: CodeType, value: Any) -> bool:
     return type(found) is FunctionType and found.__code__ is code
 
 
-def _mark_of(shadow: Shadow, flight: Flight, value: Any, union: Optional[Mark]) -> Optional[Mark]:
+def _mark_of(flight: Flight, value: Any, union: Optional[Mark]) -> Optional[Mark]:
     found = [mark for one, mark in flight.pairs if one is value]
     if found:
         return join(*found)
@@ -422,7 +422,8 @@ def mark_of_slot(shadow: Shadow, index: int) -> Optional[Mark]:
     value = shadow.places.at(index)
     name = shadow.program.slots[index]
     if type(value) is CellType and (name in shadow.code.co_cellvars or name in shadow.code.co_freevars):
-        return shadow.machine.heap.get(value, CONTENT)
+        mark: Optional[Mark] = shadow.machine.heap.get(value, CONTENT)
+        return mark
     return shadow.locals[index]
 
 

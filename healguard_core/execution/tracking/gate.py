@@ -1,32 +1,37 @@
-"""Which frames have to be followed: those that can touch anything that is marked. May import heap, shadow, program.
+"""Which frames have to be followed: those that can touch anything that is marked. May import frames and heap.
 
-A frame whose parameters are clean, that reaches nothing marked through its variables and the globals that it names,
+A frame that is given nothing marked, that reaches nothing marked through its variables and the globals that it names,
 and that names no marked attribute, can neither read a mark nor move one: it runs untouched. What it calls is asked
-about on its own, and a callee that returns a marked value has its caller followed from there on.
+about on its own, and a callee that returns something marked has its caller followed from there on.
+
+As long as no instruction of a followed frame has run, what did not lead to anything marked cannot begin to: only
+followed code has such things in its hands. So answers are kept for that long.
 """
 
-from types import BuiltinFunctionType, CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
-from typing import Any, Dict, List, Tuple
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FrameType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    ModuleType,
+)
+from typing import Any, Dict, List, Set, Tuple
 
+from healguard_core.execution.tracking.frames import MISSING, Places
 from healguard_core.execution.tracking.heap import Heap, parts
-from healguard_core.execution.tracking.shadow import Shadow
 
-_MOST_SEEN = 300
-_ATOMS = frozenset((str, int, float, bool, bytes, complex, type(None), type(...), BuiltinFunctionType, range, slice))
+_MOST_SEEN = 20000
+_ATOMS = frozenset((str, int, float, bool, bytes, complex, type(None), type(...), BuiltinFunctionType, range, slice,
+                    type(MISSING)))
 _NO_CONTAINER = _ATOMS | {FunctionType, property, classmethod, staticmethod, MemberDescriptorType, GetSetDescriptorType}
+_HIDING = ("ContextVar", "ReferenceType", "_local", "weakref")  # what they lead to cannot be seen
 _HEAP_TYPE = 1 << 9
+_GENERATOR_KINDS = 0x20 | 0x80 | 0x200
 _mro = type.__dict__["__mro__"].__get__
 _namespace = type.__dict__["__dict__"].__get__
 _module_dict = vars(ModuleType)["__dict__"].__get__
-
-
-def _held_by_class(cls: type) -> List[Any]:
-    """What a class of the program keeps for all its instances, without its functions."""
-    held = [cls] if cls.__flags__ & _HEAP_TYPE else []
-    for base in _mro(cls):
-        if base.__flags__ & _HEAP_TYPE:
-            held.extend(value for value in list(_namespace(base).values()) if type(value) not in _NO_CONTAINER)
-    return held
 
 
 class Gate:
@@ -34,32 +39,54 @@ class Gate:
 
     def __init__(self, heap: Heap) -> None:
         self._heap = heap
-        self._names: Dict[int, Tuple[CodeType, frozenset]] = {}  # type: ignore[type-arg]
+        self._slots: Dict[int, Any] = {}
+        self._since = -1
+        self._codes: Dict[int, CodeType] = {}  # that name nothing marked
+        self._values: Set[int] = set()  # ids of what does not lead to anything marked
 
-    def opens(self, shadow: Shadow) -> bool:
-        """Whether the frame, whose parameters are marked already, has to be followed."""
-        if any(shadow.locals) or any(shadow.stack):
-            return True
+    def is_closed(self, frame: FrameType, code: CodeType, now: int) -> bool:
+        """Whether a frame that is given nothing marked cannot touch a mark. ``now`` counts followed instructions."""
         heap = self._heap
         if not heap:
-            return False
-        names = shadow.code.co_names
-        if not heap.names.isdisjoint(names):
             return True
-        for index in range(shadow.base):
-            if self._leads(shadow.places.at(index)):
-                return True
-        return self._through_globals(shadow, names)
+        if now != self._since:
+            self._since = now
+            self._codes.clear()
+            self._values.clear()
+        if id(code) not in self._codes:
+            if not heap.names.isdisjoint(code.co_names) or self._through_globals(frame.f_globals, code.co_names):
+                return False
+            self._codes[id(code)] = code
+        values = self._values
+        places = Places(frame)
+        for index in self._places_of(code):
+            value = places.at(index)
+            if type(value) not in _ATOMS and id(value) not in values and self._leads(value):
+                return False
+        return True
 
-    def _through_globals(self, shadow: Shadow, names: Tuple[str, ...]) -> bool:
-        scope = shadow.globals
+    def _places_of(self, code: CodeType) -> Tuple[int, ...]:
+        """The slots that are filled when a frame of ``code`` begins: parameters and free variables; of one that can
+        be resumed, all.
+        """
+        known = self._slots.get(id(code))
+        if known is None or known[0] is not code:
+            count = len(code.co_varnames) + sum(1 for name in code.co_cellvars if name not in code.co_varnames)
+            given = code.co_argcount + code.co_kwonlyargcount
+            given += bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)
+            free = range(count, count + len(code.co_freevars))
+            filled = range(count) if code.co_flags & _GENERATOR_KINDS else range(given)
+            known = self._slots[id(code)] = (code, tuple(filled) + tuple(free))
+        found: Tuple[int, ...] = known[1]
+        return found
+
+    def _through_globals(self, scope: Dict[str, Any], names: Any) -> bool:
         for name in names:
-            value = scope.get(name, None)
+            value = scope.get(name)
             if isinstance(value, ModuleType):
                 members = _module_dict(value)
-                for other in names:
-                    if self._leads(members.get(other, None)):
-                        return True
+                if any(self._leads(members.get(other, None)) for other in names):
+                    return True
             elif self._leads(value):
                 return True
         return False
@@ -67,24 +94,30 @@ class Gate:
     def _leads(self, value: Any) -> bool:
         """Whether something marked is reachable from ``value``; yes, where there is too much to see."""
         heap = self._heap
-        if type(value) in _ATOMS or isinstance(value, ModuleType):
-            return False
-        seen, classes = set(), set()
+        seen: Set[int] = set()
         waiting = [value]
         while waiting:
             one = waiting.pop()
-            if type(one) in _ATOMS or id(one) in seen:
+            if type(one) in _ATOMS or id(one) in seen or id(one) in self._values or isinstance(one, ModuleType):
                 continue
-            if heap.marked(one):
+            if heap.marked(one) or type(one).__name__ in _HIDING:
                 return True
             seen.add(id(one))
             if len(seen) > _MOST_SEEN:
                 return True
-            if type(one) is FunctionType and one is not value:
-                continue  # asked about when it is called
             cls = one if isinstance(one, type) else type(one)
-            if id(cls) not in classes:
-                classes.add(id(cls))
+            if id(cls) not in seen:
                 waiting.extend(_held_by_class(cls))
-            waiting.extend(parts(one))
+            if type(one) is not FunctionType or one is value:  # another function is asked about when it is called
+                waiting.extend(parts(one))
+        self._values |= seen
         return False
+
+
+def _held_by_class(cls: type) -> List[Any]:
+    """What a class of the program keeps for all its instances, without its functions."""
+    held: List[Any] = [cls] if cls.__flags__ & _HEAP_TYPE else []
+    for base in _mro(cls):
+        if base.__flags__ & _HEAP_TYPE:
+            held.extend(value for value in list(_namespace(base).values()) if type(value) not in _NO_CONTAINER)
+    return held

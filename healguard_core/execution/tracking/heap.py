@@ -59,11 +59,11 @@ class Heap:
     """The marks of all locations.
 
     ``names``: attributes and string keys that were ever marked since the heap was empty; ``wide``: whether anything
-    was marked that is reached without such a name.
+    was marked that is reached without such a name. ``entries`` is empty when nothing is marked.
     """
 
     def __init__(self) -> None:
-        self._entries: Dict[int, _Entry] = {}
+        self.entries: Dict[int, _Entry] = {}
         self._notes: Dict[int, Any] = {}
         self._links: Dict[int, Tuple[Any, Any]] = {}
         self.changes = 0  # how often something was marked
@@ -72,7 +72,7 @@ class Heap:
         self.whole = False
 
     def __bool__(self) -> bool:
-        return bool(self._entries)
+        return bool(self.entries)
 
     # ----------------------------------------------------------------- single locations
 
@@ -80,7 +80,7 @@ class Heap:
         """The mark of what a load from ``slot`` of ``owner`` gives, not counting the references to either."""
         if self._links:
             owner, slot = self._linked(owner, slot)
-        entry = self._entries.get(id(owner))
+        entry = self.entries.get(id(owner))
         if entry is None:
             return None
         slots = entry.slots
@@ -96,14 +96,14 @@ class Heap:
         """Say what a store to ``slot`` of ``owner`` stored: a marked value, or a clean one."""
         if self._links:
             owner, slot = self._linked(owner, slot)
-        entry = self._entries.get(id(owner))
+        entry = self.entries.get(id(owner))
         if mark is None:
             if entry is not None:
                 self._clear(owner, entry, slot)
             return
         self.changes += 1
         if entry is None:
-            entry = self._entries[id(owner)] = _Entry(owner, self._forgetter(id(owner)))
+            entry = self.entries[id(owner)] = _Entry(owner, self._forgetter(id(owner)))
         entry.slots[slot] = mark
         if slot[0] in ("attribute", "item") and type(slot[1]) is str:
             self.names.add(slot[1])
@@ -122,23 +122,23 @@ class Heap:
 
     def clear(self, owner: Any) -> None:
         """Everything in ``owner`` was replaced by clean values."""
-        self._entries.pop(id(owner), None)
+        self.entries.pop(id(owner), None)
 
     def any(self, owner: Any) -> Optional[Mark]:
         """The union of the marks directly in ``owner``."""
-        entry = self._entries.get(id(owner))
+        entry = self.entries.get(id(owner))
         if entry is None:
             return None
         return join(*[mark for mark in entry.slots.values() if mark is not _CLEAN])
 
     def slots(self, owner: Any) -> Dict[Slot, Mark]:
         """A copy of the marked slots of ``owner``."""
-        entry = self._entries.get(id(owner))
+        entry = self.entries.get(id(owner))
         return {} if entry is None else {slot: mark for slot, mark in entry.slots.items() if mark is not _CLEAN}
 
     def marked(self, owner: Any) -> bool:
         """Whether anything directly in ``owner`` may be marked."""
-        return id(owner) in self._entries
+        return id(owner) in self.entries
 
     def _clear(self, owner: Any, entry: _Entry, slot: Slot) -> None:
         if slot is WHOLE or slot is ELEMENTS:
@@ -146,10 +146,10 @@ class Heap:
         if WHOLE in entry.slots or (slot[0] in ("item", "key") and ELEMENTS in entry.slots):
             entry.slots[slot] = _CLEAN
         elif entry.slots.pop(slot, None) is not None and not entry.slots:
-            del self._entries[id(owner)]
+            del self.entries[id(owner)]
 
     def _forgetter(self, number: int) -> Callable[[Any], None]:
-        entries, notes = self._entries, self._notes
+        entries, notes = self.entries, self._notes
 
         def forget(_reference: Any) -> None:
             entries.pop(number, None)
@@ -161,7 +161,7 @@ class Heap:
 
     def moved(self, owner: Any, place: Callable[[int], Optional[int]]) -> None:
         """The items of a list were shifted: ``place`` gives an old index' new one, None where the item is gone."""
-        entry = self._entries.get(id(owner))
+        entry = self.entries.get(id(owner))
         if entry is None:
             return
         shifted: Dict[Slot, Mark] = {}
@@ -174,7 +174,7 @@ class Heap:
                 shifted[("item", now)] = mark
         entry.slots = shifted
         if not shifted:
-            del self._entries[id(owner)]
+            del self.entries[id(owner)]
 
     def inserted(self, owner: Any, index: int, count: int = 1) -> None:
         """``count`` items came in before ``index`` of a list."""
@@ -223,7 +223,7 @@ class Heap:
 
         Classes and modules end the way. Where there is too much to see, all marks count, as an approximation.
         """
-        if not self._entries or type(value) in _ATOMS:
+        if not self.entries or type(value) in _ATOMS:
             return None
         found: Optional[Mark] = None
         seen: Set[int] = set()
@@ -236,7 +236,7 @@ class Heap:
                 seen.add(id(one))
                 if len(seen) > _MOST_OBJECTS:
                     return join(found, coarse(self.everything()))
-                if id(one) in self._entries:
+                if id(one) in self.entries:
                     found = join(found, self.any(one))
                 following.extend(parts(one))
             level = following
@@ -248,14 +248,14 @@ class Heap:
 
     def owners(self) -> Iterator[Any]:
         """The objects with marked locations."""
-        for entry in list(self._entries.values()):
+        for entry in list(self.entries.values()):
             owner = entry.held if entry.weak is None else entry.weak()
             if owner is not None:
                 yield owner
 
     def prune(self) -> None:
         """Give up the objects that nobody but the heap has any more."""
-        for table in (self._entries, self._notes, self._links):
+        for table in (self.entries, self._notes, self._links):
             for number in list(table):
                 kept = table[number]
                 owner = kept.held if isinstance(kept, _Entry) else kept[0]

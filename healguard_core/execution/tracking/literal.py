@@ -56,7 +56,7 @@ class LiteralRule:
         """Watch no more, and put back what profiled before."""
         if self._on:
             self._on = False
-            threading.setprofile(None)  # type: ignore[arg-type]
+            threading.setprofile(None)
             if isinstance(_getprofile(), _Watch):
                 _setprofile(self._before)
 
@@ -107,7 +107,7 @@ class LiteralRule:
         self._decide(operation, args, named, caller)
 
     def _decide(self, operation: Operation, args: List[_Given], named: Dict[str, _Given], caller: FrameType) -> None:
-        key = operation.key_of(tuple(args), named)  # type: ignore[arg-type]
+        key = operation.key_of(tuple(args), named)
         open_ones = [name for name, one in key.items() if not _is_literal(one)]
         if not open_ones:
             return

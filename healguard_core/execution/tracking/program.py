@@ -16,9 +16,9 @@ _GENERATOR_KINDS = 0x20 | 0x80 | 0x200
 
 
 class Program(NamedTuple):
-    """``names``: opcode names by offset // 2, "" for what is no instruction; ``args``: their arguments;
-    ``depths``: entries of the value stack before each, -1 where no way leads to; ``lines``: of each. ``slots``: names of the frame's
-    slots, ``generator``: whether a call of it only makes a generator, a coroutine or the like.
+    """By index (an offset divided by 2): ``names`` of the instructions, "" for what is none; their ``args``; ``depths``,
+    entries of the value stack before each, -1 where no way leads to; ``lines``. ``slots``: the frame's variables by
+    place, ``numbers``: their places. ``generator``: a call of it only makes a generator, a coroutine or the like.
     """
 
     code: CodeType
@@ -27,7 +27,7 @@ class Program(NamedTuple):
     depths: List[int]
     lines: List[int]
     slots: List[str]
-    index: Dict[str, int]
+    numbers: Dict[str, int]
     generator: bool
 
 
@@ -62,8 +62,8 @@ def _read(code: CodeType) -> Program:
         if line is not None:
             lines[start // 2:end // 2] = [line] * (end // 2 - start // 2)
     slots = slot_names(code)
-    index = {name: number for number, name in enumerate(slots)}
-    return Program(code, names, args, depths, lines, slots, index, bool(code.co_flags & _GENERATOR_KINDS))
+    numbers = {name: number for number, name in enumerate(slots)}
+    return Program(code, names, args, depths, lines, slots, numbers, bool(code.co_flags & _GENERATOR_KINDS))
 
 
 def _depths(flow: flows.Flow, code: CodeType) -> Dict[int, int]:

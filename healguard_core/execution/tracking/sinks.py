@@ -77,12 +77,12 @@ class Sinks:
             args = (Token(receiver, callee_mark),) + args
         if operation.entry.writes_only and not writes(args, named):
             return
-        key = operation.key_of(args, named)  # type: ignore[arg-type]
+        key = operation.key_of(args, named)
         marks = {name: self._mark_of(token) for name, token in key.items()}
         mark = join(*marks.values())
         if mark is not None:
             values = {name: _value_of(token) for name, token in key.items()}
-            self._violation(s, operation, mark, {n: v for n, v in values.items() if marks[n] is not None}, args, named)
+            self._violation(s, operation, mark, {n: v for n, v in values.items() if marks[n] is not None})
 
     def by_code(self, code: CodeType) -> Optional[Operation]:
         """The protected operation whose Python body is ``code``."""
@@ -101,9 +101,7 @@ class Sinks:
             return join(*[self._mark_of(one) for one in token.values()])
         return None
 
-    def _violation(
-        self, s: Any, operation: Operation, mark: Mark, values: Dict[str, Any], args: Any, named: Dict[str, Any]
-    ) -> None:
+    def _violation(self, s: Any, operation: Operation, mark: Mark, values: Dict[str, Any]) -> None:
         text = ", ".join("{}={}".format(name, shown(value)) for name, value in values.items())
         stop = Stop("HG307", operation.entry.target, operation.entry.id, text, exact=mark.exact)
         self.stop(s, stop, mark)

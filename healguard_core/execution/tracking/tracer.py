@@ -19,7 +19,7 @@ from healguard_core.execution.tracking import calls, natives
 from healguard_core.execution.tracking.gate import Gate
 from healguard_core.execution.tracking.heap import Heap
 from healguard_core.execution.tracking.labels import Mark, join
-from healguard_core.execution.tracking.operations import step_of
+from healguard_core.execution.tracking.opcodes import step_of
 from healguard_core.execution.tracking.program import Program
 from healguard_core.execution.tracking.shadow import Flight, Shadow, new_shadow
 from healguard_core.execution.tracking.sinks import Sinks
@@ -41,7 +41,7 @@ def _nothing() -> None:
 class Thread:
     """What is known about one thread: the heal that runs in it, and the innermost frame that is followed."""
 
-    __slots__ = ("ambient", "current", "frame", "healing", "leaving", "previous", "traced")
+    __slots__ = ("ambient", "current", "frame", "healing", "leaving", "plain", "previous", "traced")
 
     def __init__(self) -> None:
         self.ambient: Optional[Mark] = None
@@ -51,6 +51,12 @@ class Thread:
         self.leaving: Optional[Mark] = None
         self.previous: Any = None  # the trace function that was there before
         self.traced = False
+        self.plain = True  # no heal runs here, and nobody else traces
+
+    def heals(self, ambient: Optional[Mark]) -> None:
+        """A heal with this mark runs here from now on; None for no heal."""
+        self.ambient = ambient
+        self.plain = ambient is None and self.previous is None
 
 
 class _Rearm:
@@ -87,6 +93,7 @@ class Machine:
         self._spent = 0.0
         self._most = 0.0
         self.on = False
+        self.called = self._make_called()
 
     # ----------------------------------------------------------------- the budget
 
@@ -159,20 +166,21 @@ class Machine:
         """Trace this thread."""
         current = _gettrace()
         if not thread.traced:
-            thread.previous = current if current != self.called else None
+            thread.previous = current if current is not self.called else None
+            thread.heals(thread.ambient)
             thread.traced = True
-        if current != self.called:
+        if current is not self.called:
             _getframe(0).f_trace_opcodes = True
             _settrace(self.called)
 
     def stop(self) -> None:
         """Follow no more; put back what traced before."""
         self.on = False
-        threading.settrace(None)  # type: ignore[arg-type]
+        threading.settrace(None)
         thread = self.thread()
         if thread.traced:
             thread.traced = False
-            if _gettrace() == self.called:
+            if _gettrace() is self.called:
                 _settrace(thread.previous)
         self._threads.clear()
         self._shadows.clear()
@@ -218,30 +226,50 @@ class Machine:
 
     # ----------------------------------------------------------------- events
 
-    def called(self, frame: FrameType, event: str, arg: Any) -> Any:
-        """The global trace function."""
-        thread = self.thread()
+    def _make_called(self) -> Callable[[FrameType, str, Any], Any]:
+        """The global trace function: it runs for every call of the process, so the usual case is decided at once."""
+        threads, marked, shadows, handed = self._threads, self.heap.entries, self._shadows, self._through_runner
+
+        def called(frame: FrameType, event: str, arg: Any) -> Any:
+            thread = threads.get(_ident())
+            if thread is None:
+                thread = self.thread()
+            elif not marked and thread.plain:
+                current = thread.current
+                if (current is None or current.flight is None) and not handed and id(frame) not in shadows:
+                    return None
+            return self._follow(thread, frame, event, arg)
+
+        return called
+
+    def _follow(self, thread: Thread, frame: FrameType, event: str, arg: Any) -> Any:
+        """A frame begins, or a generator goes on: the local trace function where it has to be followed."""
         if not self.on:
             return None
         chained = None
         if thread.previous is not None:
             chained = thread.previous(frame, event, arg)
-            if _gettrace() != self.called:
+            if _gettrace() is not self.called:
                 _settrace(self.called)
         code = frame.f_code
-        if self.is_spared(code) or not self._concerns(thread, frame):
+        if self.is_spared(code) or self._is_untouched(thread, frame, code):
             return chained
         shadow = self._entered(thread, frame, code)
-        if thread.ambient is None and not self._gate.opens(shadow):
-            if shadow.made is None:
-                self._shadows.pop(id(frame), None)
-            return chained
         shadow.chained = chained
         frame.f_trace_lines = chained is not None
         frame.f_trace_opcodes = True
         local = _Local(self, shadow)
         frame.f_trace = local
         return local
+
+    def _is_untouched(self, thread: Thread, frame: FrameType, code: CodeType) -> bool:
+        """Whether ``frame`` can neither read a mark nor move one, or does not run for the program."""
+        flight = None if thread.current is None else thread.current.flight
+        clean = flight is None or calls.in_flight(self.heap, flight) is None
+        quiet = thread.ambient is None and not self._through_runner and id(frame) not in self._shadows
+        if clean and quiet and self._gate.is_closed(frame, code, self.events):
+            return True
+        return not self._concerns(thread, frame)
 
     def _concerns(self, thread: Thread, frame: FrameType) -> bool:
         """Whether ``frame`` runs for the program, not for us or for the test runner. Sets who called it."""
@@ -321,7 +349,7 @@ class Machine:
         back = frame.f_back
         parent = self.shadow_of(back) if back is not None else None
         if not shadow.code.co_flags & 1 and shadow.code.co_name != "<module>":
-            self._class_body(shadow, frame, back)
+            self._class_body(frame, back)
         if not failed and shadow.code.co_flags & 0x80 and shadow.program.names[shadow.at].startswith("RETURN"):
             natives.task_result(self.heap, frame, mark)
         if parent is not None:
@@ -340,7 +368,7 @@ class Machine:
         elif mark is not None and not is_ours(back.f_code):
             self._through_runner.append((value, mark))
 
-    def _class_body(self, shadow: Shadow, frame: FrameType, back: Optional[FrameType]) -> None:
+    def _class_body(self, frame: FrameType, back: Optional[FrameType]) -> None:
         """The names of a class body become the class's attributes."""
         marks = self.heap.slots(frame.f_locals) if self.heap else {}
         parent = self.shadow_of(back) if back is not None else None

@@ -16,7 +16,7 @@ from healguard_core.execution.tracking.frames import readable
 from healguard_core.execution.tracking.heap import Heap, item
 from healguard_core.execution.tracking.labels import Mark, join, of_heal
 from healguard_core.execution.tracking.literal import LiteralRule
-from healguard_core.execution.tracking.operations import RAISED
+from healguard_core.execution.tracking.opcodes import RAISED
 from healguard_core.execution.tracking.shadow import Shadow
 from healguard_core.execution.tracking.sinks import Sinks
 from healguard_core.execution.tracking.tracer import Machine
@@ -46,13 +46,13 @@ class Healing:
         paused = self._paused
         if paused is None:
             return
-        for name, index in shadow.program.index.items():
-            if name in shadow.code.co_freevars and name in paused.program.index:
-                calls.put_free(shadow, index, calls.mark_of_slot(paused, paused.program.index[name]))
+        for name, index in shadow.program.numbers.items():
+            if name in shadow.code.co_freevars and name in paused.program.numbers:
+                calls.put_free(shadow, index, calls.mark_of_slot(paused, paused.program.numbers[name]))
 
     def left(self, shadow: Shadow) -> None:
         """The healing code ends: remember what its variables carry."""
-        for name, index in shadow.program.index.items():
+        for name, index in shadow.program.numbers.items():
             self.marks[name] = calls.mark_of_slot(shadow, index)
 
 
@@ -67,14 +67,16 @@ class _Around:
         if self._healing is not None:
             thread = self._machine.thread()
             self._before = thread.ambient, thread.healing, thread.current
-            thread.ambient, thread.healing, thread.current = of_heal(self._healing.number), self._healing, None
+            thread.healing, thread.current = self._healing, None
             self._machine.start()
+            thread.heals(of_heal(self._healing.number))
         return self._healing
 
     def __exit__(self, *_exc: Any) -> None:
         if self._healing is not None:
             thread = self._machine.thread()
-            thread.ambient, thread.healing, thread.current = self._before
+            ambient, thread.healing, thread.current = self._before
+            thread.heals(ambient)
 
 
 class Tracker:
@@ -105,6 +107,11 @@ class Tracker:
         self._machine.used_up = self._used_up
         self._literal = LiteralRule(self._sinks, lambda stop: self._stopped(stop, [self._latest]))
 
+    @property
+    def marked(self) -> bool:
+        """Whether any object, global or captured variable is known to hold something that a heal wrote."""
+        return bool(self._heap)
+
     def heal(self, number: int, label: str, frame: FrameType) -> "_Around":
         """Around one run of the healing code of heal ``number``, compiled under ``label``, for the paused ``frame``."""
         self._sinks.look()
@@ -125,7 +132,7 @@ class Tracker:
         shadow = machine.arm(frame)
         for name in names:
             mark = join(of_heal(healing.number, (frame.f_code, frame.f_lineno or 0)), healing.marks.get(name))
-            index = None if shadow is None else shadow.program.index.get(name)
+            index = None if shadow is None else shadow.program.numbers.get(name)
             if shadow is not None and index is not None:
                 calls.put_slot(shadow, index, mark)
             elif not frame.f_code.co_flags & 1:
@@ -193,8 +200,10 @@ class Tracker:
         self._literal.start()
 
 
-_RUNNERS = ("pytest", "_pytest", "pluggy", "pytest_heal", "_hypothesis_pytestplugin", "xdist", "execnet", "coverage", "pytest_cov", "pytest_asyncio",
-            "pytest_timeout", "pytest_rerunfailures", "_pydevd_bundle", "pydevd")
+_RUNNERS = (
+    "pytest", "_pytest", "pluggy", "pytest_heal", "_hypothesis_pytestplugin", "xdist", "execnet", "coverage",
+    "pytest_cov", "pytest_asyncio", "pytest_timeout", "pytest_rerunfailures", "_pydevd_bundle", "pydevd",
+)
 _UNITTEST = ("case", "suite", "runner", "main", "loader", "result")
 
 
@@ -214,4 +223,4 @@ def _folders() -> List[str]:
 def spared(code: CodeType) -> bool:
     """Whether frames of ``code`` are the test runner's or the import system's, which are never followed."""
     name = code.co_filename
-    return name.startswith("<frozen importlib") or name.startswith(tuple(_folders()))
+    return name.startswith(("<frozen importlib", *_folders()))
