@@ -61,16 +61,20 @@ def tables(settings: Settings) -> dict[str, Table]:
 def outcomes(settings: Settings) -> Table:
     """Table 2: PR, CR and TS of every setting."""
     rows = []
+    every = {result.instance for results in settings.values() for result in results}
     for results in settings.values():
         rates = metrics.rates(results)
-        rows.append([selection.label(results), str(len(results)), str(rates.pr),
+        missing = len(every) - len(results)
+        rows.append([selection.label(results), f"{len(results)} ({missing} missing)" if missing else str(len(results)),
+                     str(rates.pr),
                      f"{rates.pr.percent:.1f} to {rates.pr_high:.1f}", str(rates.cr), _percent(rates.ts),
                      _percent(rates.ts_equal), f"{rates.scored} ({rates.whole} whole)",
                      f"{rates.pr_clean.percent:.1f} / {rates.cr_clean.percent:.1f} (n={rates.cr_clean.total})"])
     return Table("PR, CR and TS", ["setting", "instances", "PR", "PR bounds, %", "CR", "TS, %", "equal points, %",
                                    "traces", "PR / CR without infrastructure failures, %"], rows,
                  "In brackets: Wilson score intervals at 95 %. Infrastructure failures count as not healed, except in "
-                 "the last column. TS is the mean count overlap with the fixed version over the instances with traces.")
+                 "the last column. Missing are the instances that only other settings have results of; they count "
+                 "nowhere. TS is the mean count overlap with the fixed version over the instances with traces.")
 
 
 def guard(settings: Settings) -> Table:
@@ -114,16 +118,20 @@ def shares_by(settings: Settings, name: str, key: Callable[[Result], str]) -> Ta
         return Table("", [], [])
     rows = []
     for group in every:
-        counts = [len(groups.get(group, ())) for groups in grouped]
-        rows.append([group, str(max(counts)), *(_right(groups.get(group, ())) for groups in grouped)])
-    rows.append(["overall", str(max(map(len, settings.values()))), *(_right(each) for each in settings.values())])
-    return Table(f"CR by {name}, %", [name, "n", *map(selection.label, settings.values())], rows)
+        groups = [each.get(group, []) for each in grouped]
+        most = max(map(len, groups))
+        rows.append([group, str(most), *(_right(each, most) for each in groups)])
+    most = max(map(len, settings.values()))
+    rows.append(["overall", str(most), *(_right(each, most) for each in settings.values())])
+    return Table(f"CR by {name}, %", [name, "n", *map(selection.label, settings.values())], rows,
+                 "A setting with fewer results than n says how many it has.")
 
 
-def _right(results: Sequence[Result]) -> str:
+def _right(results: Sequence[Result], most: int) -> str:
     if not results:
         return ""
-    return f"{Share(sum(result.right for result in results), len(results)).percent:.1f}"
+    percent = Share(sum(result.right for result in results), len(results)).percent
+    return f"{percent:.1f}" + (f" ({len(results)})" if len(results) < most else "")
 
 
 def decisions(settings: Settings) -> Table:

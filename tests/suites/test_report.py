@@ -59,6 +59,7 @@ def test_tables_say_what_the_results_say(results: Path, tmp_path: Path) -> None:
         "reraise", "oracle", "healer · gpt", "healer · gpt · guard sinks", "healer · gpt · unguarded"]
     oracle = outcomes["oracle"]
     assert oracle["instances"] == "3"
+    assert outcomes["healer · gpt"]["instances"] == "2 (1 missing)"
     assert oracle["CR"].startswith("66.7 % [")
     assert oracle["PR / CR without infrastructure failures, %"] == "100.0 / 100.0 (n=2)"
     assert (oracle["TS, %"], oracle["equal points, %"], oracle["traces"]) == ("50.0", "25.0", "1 (1 whole)")
