@@ -7,10 +7,15 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
 ROOT = Path(__file__).parent / "instances"
 ROLES = ("buggy", "fixed")
+
+Pin = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][\w.-]*(\[[\w,.-]+\])?==[\w.+!-]+$")]
+"""A requirement with its exact version; nothing else may reach an installer, options and addresses least of all."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +39,10 @@ class Instance:
     ``pytest_options`` are for packages that are pytest plugins themselves.
     """
 
-    id: str
+    id: Annotated[str, StringConstraints(pattern=r"^[\w][\w.+-]*$")]
     package: str
-    import_roots: tuple[str, ...]
-    python: str
-    portable: bool
+    import_roots: Annotated[tuple[Annotated[str, StringConstraints(pattern=r"^[A-Za-z_]\w*$")], ...], Field(min_length=1)]
+    python: Annotated[str, StringConstraints(pattern=r"^3\.\d+$")]
     buggy: str
     fixed: str
     source: str
@@ -46,11 +50,12 @@ class Instance:
     why: str
     skip_only: str
     hits: int
-    pytest_options: tuple[str, ...]
-    requirements_buggy: tuple[str, ...]
-    requirements_fixed: tuple[str, ...]
+    requirements_buggy: tuple[Pin, ...]
+    requirements_fixed: tuple[Pin, ...]
     error: ExpectedError
     folder: Path
+    portable: bool = False
+    pytest_options: tuple[str, ...] = ()
 
     @property
     def test(self) -> Path:
@@ -78,34 +83,24 @@ class Instance:
 
 
 def load(folder: Path) -> Instance:
-    """The instance in ``folder``. Raises ``ValueError`` naming the file when it is not one."""
+    """The instance in ``folder``. Raises ``ValueError`` that names the file and everything that is wrong in it."""
     path = folder / "instance.toml"
     try:
         record: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-        instance = Instance(
-            id=record["id"],
-            package=record["package"],
-            import_roots=tuple(record["import_roots"]),
-            python=record["python"],
-            portable=record.get("portable", False),
-            buggy=record["buggy"],
-            fixed=record["fixed"],
-            source=record["source"],
-            difficulty=record["difficulty"],
-            why=record["why"],
-            skip_only=record["skip_only"],
-            hits=record["hits"],
-            pytest_options=tuple(record.get("pytest_options", ())),
-            requirements_buggy=tuple(record["requirements_buggy"]),
-            requirements_fixed=tuple(record["requirements_fixed"]),
-            error=ExpectedError(**record["error"]),
-            folder=folder,
-        )
-    except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError) as problem:
-        raise ValueError(f"{path}: not an instance of suite `releases`: {problem!r}") from None
+        instance = _RECORD.validate_python({**record, "folder": folder})
+    except ValidationError as wrong:
+        told = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in wrong.errors())
+        raise ValueError(f"{path}: not an instance of suite `releases`: {told}") from None
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise ValueError(f"{path}: not an instance of suite `releases`: {problem}") from None
     if instance.id != folder.name:
         raise ValueError(f"{path}: id is {instance.id!r}, but its folder is {folder.name!r}; make them the same")
+    if not instance.test.is_file():
+        raise ValueError(f"{instance.test}: there is no target test; write one")
     return instance
+
+
+_RECORD = TypeAdapter(Instance)
 
 
 def load_all(patterns: str = "*", root: Path = ROOT) -> Iterator[Instance]:

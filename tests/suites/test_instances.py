@@ -76,6 +76,33 @@ def test_wrong_record_is_named(tmp_path: Path, text: str | None, said: str) -> N
         instances.load(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('python = "3.', "python = 3.", "python: Input should be a valid string"),
+        ('python = "3.', 'python = "2.', "python: String should match"),
+        ("hits = 1", 'hits = "many"', "hits: Input should be a valid integer"),
+        ('id = "', 'id = "../', "id: String should match"),
+        ("requirements_buggy = [", 'requirements_buggy = ["--index-url=http://example.org", ', "requirements_buggy.0"),
+        ("requirements_fixed = [", 'requirements_fixed = ["-e /etc", ', "requirements_fixed.0"),
+        ("import_roots = [", 'import_roots = ["../etc", ', "import_roots.0"),
+        ("[error]", "[errors]", "error: Field required"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path: Path, old: str, new: str, said: str) -> None:
+    """Missing fields, wrong literals, and text that would mean something else to an installer or as a path."""
+    record = ALL[0].folder.joinpath("instance.toml").read_text(encoding="utf-8")
+    assert old in record
+    changed = record.replace(old, new, 1)
+    if new == "python = 3.":  # a number: without the closing quote, too
+        before, _, after = changed.partition(new)
+        changed = before + new + after.replace('"', "", 1)
+    (tmp_path / "instance.toml").write_text(changed, encoding="utf-8")
+    with pytest.raises(ValueError, match=re.escape(said)) as caught:
+        instances.load(tmp_path)
+    assert str(tmp_path / "instance.toml") in str(caught.value)
+
+
 def test_id_is_the_folder(tmp_path: Path) -> None:
     record = ALL[0].folder.joinpath("instance.toml").read_text(encoding="utf-8")
     (tmp_path / "instance.toml").write_text(record, encoding="utf-8")
