@@ -14,6 +14,7 @@ from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 ROOT = Path(__file__).parent / "instances"
 ROLES = ("buggy", "fixed")
 
+Root = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_]\w*$")]
 Pin = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][\w.-]*(\[[\w,.-]+\])?==[\w.+!-]+$")]
 """A requirement with its exact version; nothing else may reach an installer, options and addresses least of all."""
 
@@ -41,7 +42,7 @@ class Instance:
 
     id: Annotated[str, StringConstraints(pattern=r"^[\w][\w.+-]*$")]
     package: str
-    import_roots: Annotated[tuple[Annotated[str, StringConstraints(pattern=r"^[A-Za-z_]\w*$")], ...], Field(min_length=1)]
+    import_roots: Annotated[tuple[Root, ...], Field(min_length=1)]
     python: Annotated[str, StringConstraints(pattern=r"^3\.\d+$")]
     buggy: str
     fixed: str
