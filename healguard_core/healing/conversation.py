@@ -41,7 +41,7 @@ def bounded(
     exchanges: Sequence[Sequence[Message]], first: int, limit: int = CONVERSATION, head: Iterable[Message] = ()
 ) -> list[Message]:
     """The messages to send: ``head``, then what fits of the exchanges; the crash at ``first`` always does."""
-    shown = kept([tokens(json.dumps(exchange)) for exchange in exchanges], first, limit)
+    shown = kept([tokens(json.dumps(exchange, default=str)) for exchange in exchanges], first, limit)
     messages = list(head)
     if len(shown) < len(exchanges):
         messages.append({"role": "user", "content": left_out(len(exchanges) - len(shown))})

@@ -1,16 +1,17 @@
 """Drives mini-SWE-agent: its own loop and its ``bash``, with ``execute`` and ``reraise`` beside it.
 
-Run in a Python that has the package ``mini-swe-agent``. One agent object is one conversation over the crashes of a test.
+Run in a Python that has the package ``mini-swe-agent``. One agent object is one conversation over all crashes of a
+test.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 from typing import Any
 
 from healguard_core.healing.conversation import bounded, exchanges_of
+from healguard_core.healing.drivers.calls import RERAISE, action_of, execute_tool
 from healguard_core.healing.drivers.wire import GIVEN_UP, Channel, Crash, Hello, Over, serve
 
 # Read when the package is imported: it prints a greeting, writes into its folder, and would try again for minutes.
@@ -47,64 +48,6 @@ ASK = (
 )
 NOT_USABLE = "That was not a usable answer: {problem} Call exactly one of the tools {tools}."
 
-RERAISE: dict[str, Any] = {
-    "type": "function",
-    "function": {
-        "name": "reraise",
-        "description": "Apply no heal and let the original exception go on.",
-        "parameters": {"type": "object", "properties": {}, "additionalProperties": False},
-    },
-}
-_CHOICES: dict[str, Any] = {
-    "resume": {"type": "string", "enum": ["next", "retry", "return", "continue", "break"]},
-    "frame": {"type": "integer", "description": "0, where it crashed, if left out; 1 is its caller, ..."},
-}
-_TYPES: dict[str, type] = {"code": str, "submit": bool, "command": str, "resume": str, "frame": int}
-
-
-def tools(paper: bool) -> list[dict[str, Any]]:
-    """The native ``bash``, and the verbs."""
-    return [BASH_TOOL, _execute({} if paper else _CHOICES), RERAISE]
-
-
-def _execute(choices: dict[str, Any]) -> dict[str, Any]:
-    properties = {
-        "code": {"type": "string", "description": "Python code, from the first column."},
-        "submit": {"type": "boolean", "default": False,
-                   "description": "false looks at live state and keeps nothing; true is the heal."},
-        **choices,
-    }
-    parameters = {"type": "object", "properties": properties, "required": ["code", "submit"],
-                  "additionalProperties": False}
-    return {"type": "function", "function": {
-        "name": "execute",
-        "description": "Run Python code in the crashed frame: to look at live state, or as the heal after which the "
-                       "program goes on.",
-        "parameters": parameters,
-    }}
-
-
-def action_of(tool_calls: Any) -> dict[str, Any] | str:
-    """The one action that a reply asks for, or what is wrong with it."""
-    calls = list(tool_calls or [])
-    if len(calls) != 1:
-        return "It has no call of a tool." if not calls else f"It has {len(calls)} calls."
-    name = str(calls[0].function.name)
-    try:
-        arguments = json.loads(calls[0].function.arguments or "{}")
-    except (ValueError, TypeError, RecursionError) as error:
-        return f"The arguments are not JSON ({str(error)[:200]})."
-    required = {"bash": ("command",), "execute": ("code", "submit"), "reraise": ()}.get(name)
-    if required is None:
-        return f"There is no tool {name[:80]!r}."
-    if not isinstance(arguments, dict):
-        return "The arguments are no object."
-    for argument, kind in _TYPES.items():
-        given = arguments.get(argument)
-        if (argument in required and given is None) or (given is not None and type(given) is not kind):
-            return f"`{argument}` is missing or of the wrong kind."
-    return {"tool": name, "arguments": arguments, "tool_call_id": calls[0].id}
-
 
 class HealModel(LitellmModel):  # type: ignore[misc,unused-ignore]
     """The native model with three tools, asked through the proxy, within a bounded conversation."""
@@ -113,7 +56,8 @@ class HealModel(LitellmModel):  # type: ignore[misc,unused-ignore]
     first = 0  # index of the message with the crash that is being decided
 
     def _query(self, messages: list[dict[str, Any]], **more: Any) -> Any:
-        return litellm.completion(model=self.config.model_name, messages=messages, tools=tools(self.paper),
+        tools = [BASH_TOOL, execute_tool(self.paper), RERAISE]
+        return litellm.completion(model=self.config.model_name, messages=messages, tools=tools,
                                   **(self.config.model_kwargs | more))
 
     def _prepare_messages_for_api(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -123,7 +67,8 @@ class HealModel(LitellmModel):  # type: ignore[misc,unused-ignore]
         return bounded(exchanges, len(before), head=[{"role": "system", "content": head[0]["content"]}])
 
     def _parse_actions(self, response: Any) -> list[dict[str, Any]]:
-        action = action_of(response.choices[0].message.tool_calls)
+        calls = response.choices[0].message.tool_calls or []
+        action = action_of([(call.id, str(call.function.name), call.function.arguments) for call in calls])
         if isinstance(action, dict):
             return [action]
         if response.choices[0].finish_reason == "length":

@@ -42,8 +42,8 @@ from pydantic import Field  # noqa: E402
 
 SHELL = (
     "What is above about editing files and installing packages does not hold here. Your tool `bash` runs in a "
-    "read-only copy of the repository, without network: use it to read source and to search. It cannot see the paused program; "
-    "`execute` can. There are no other tools."
+    "read-only copy of the repository, without network: use it to read source and to search. It cannot see the paused "
+    "program; `execute` can. There are no other tools."
 )
 ASK = (
     "Look at what you need to (`bash` for source, `execute` with submit=false for live state), then decide: `execute` "

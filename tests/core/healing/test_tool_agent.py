@@ -40,6 +40,8 @@ class Toy:
         reply = json.load(urllib.request.urlopen(request))["choices"][0]["message"]
         if reply.get("content") == "break":
             raise ValueError("out of order")
+        if reply.get("content") == "die":
+            os.kill(os.getpid(), 9)
         seen = crash.explore("ls").text
         known = sorted(name for name in os.environ if "SECRET" in name)
         crash.execute(json.dumps([os.getpid(), self.crashes, seen, known, self.hello.instructions[:3]]), submit=False)
@@ -133,6 +135,15 @@ def test_a_fault_of_the_package_lets_the_error_go_on(tmp_path: Path) -> None:
         assert side.next(crash)["reason"] == "agent error: ValueError: out of order"
         side.end(crash)
         assert told(side, attempt=2)[1] == 2, "the conversation goes on"
+
+
+def test_a_process_that_is_killed_is_replaced(tmp_path: Path) -> None:
+    with ScriptedModel([Text("die"), Text("go")]) as model, \
+            served(meter_for(model), tmp_path, {"toy": toy}) as side:
+        crash = side.crash("toy")
+        assert side.next(crash)["reason"] == "toy was ended by signal 9 before it decided"
+        side.end(crash)
+        assert told(side, attempt=2)[1] == 1
 
 
 def test_a_spent_budget_is_the_reason(tmp_path: Path) -> None:
