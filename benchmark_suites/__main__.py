@@ -1,4 +1,4 @@
-"""``python -m benchmark_suites {list,verify,select,report,compare}``. Imports the suites and the machinery."""
+"""``python -m benchmark_suites {list,verify,select,mine,report,compare}``. Imports the suites and the machinery."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ def _parser() -> argparse.ArgumentParser:
                            help="where the chosen records go; those that are there already are not looked at again")
     _add_places(selecting)
     selecting.set_defaults(run=_select)
+    _add_mine(commands.add_parser("mine", help="make a private suite from the history of a git repository"))
     reporting = commands.add_parser("report", help="render the tables and figures of a folder of results")
     reporting.add_argument("results", type=Path, metavar="DIR", help="what --heal-results was")
     reporting.add_argument("--suite", help="only this suite (default: each one that has results)")
@@ -54,6 +55,23 @@ def _parser() -> argparse.ArgumentParser:
     comparing.add_argument("--suite", help="when the folder holds several")
     comparing.set_defaults(run=_compare)
     return parser
+
+
+def _add_mine(command: argparse.ArgumentParser) -> None:
+    command.add_argument("repository", type=Path, metavar="GIT", help="a git repository on this machine, bare or not")
+    command.add_argument("--package", required=True, metavar="FOLDER", help="the package in it, like src/mylib")
+    command.add_argument("--out", type=Path, required=True, metavar="DIR",
+                         help="where instances, ledger and review file go; commits in its ledger are left alone")
+    command.add_argument("--python", default=sys.executable, help="a Python that has pytest and what the tests need, "
+                         "but not the package (default: the running one)")
+    command.add_argument("--distribution", default="", help="the package's name for pip (default: the folder's name)")
+    command.add_argument("--commits", type=int, default=500, metavar="N", help="look at the newest N commits (500)")
+    command.add_argument("--grep", default="", metavar="REGEX", help="only commits whose message matches")
+    command.add_argument("--since", default="", metavar="DATE", help="only commits after this date")
+    command.add_argument("--timeout", type=float, default=300.0, metavar="SECONDS", help="for one run of tests (300)")
+    command.add_argument("--no-sandbox", action="store_true",
+                         help="run the repository's tests without bubblewrap: with your network, files and rights")
+    command.set_defaults(run=_mine)
 
 
 def _add_places(command: argparse.ArgumentParser) -> None:
@@ -106,6 +124,18 @@ def _select(given: argparse.Namespace) -> int:
         raise ValueError(str(problem)) from None
     print("\n".join(f"{count:>6} {verdict}" for verdict, count in ledger.most_common()))
     return 0 if ledger[KEPT] else 1
+
+
+def _mine(given: argparse.Namespace) -> int:
+    from benchmark_suites.mining.history import Repository
+    from benchmark_suites.mining.mine import Mining, mine, table
+    from benchmark_suites.mining.sandbox import Sandbox
+
+    mining = Mining(Repository(given.repository), given.package.strip("/"), given.out.resolve(), given.python,
+                    Sandbox(given.no_sandbox, given.timeout), given.distribution or Path(given.package).name)
+    counts, commits = mine(mining, given.commits, given.grep, given.since, sys.stdout)
+    print(table(counts, commits))
+    return 0
 
 
 def _report(given: argparse.Namespace) -> int:
