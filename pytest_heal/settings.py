@@ -13,8 +13,6 @@ import pytest
 
 from healguard_core.protocol import Config
 from healguard_core.settings.errors import SettingsError
-from healguard_core.settings.policy import load_policy
-from healguard_core.settings.runbook import load_runbook
 from pytest_heal import options
 
 HYPOTHESIS = tuple(f"hypothesis.{name}" for name in (
@@ -125,6 +123,8 @@ def policy_of(config: pytest.Config, path: Path, asked_by: str, *, complete: boo
     """The policy in a file. Unless ``complete``, modules that cannot be found may come: not every folder that tests
     are imported from is known before collection. Raises ``pytest.UsageError``.
     """
+    from healguard_core.settings.policy import load_policy  # most runs have none, and what reads it is heavy
+
     folders = [str(config.rootpath), str(config.rootpath / "src"), *map(str, config.getini("pythonpath"))]
     try:
         return load_policy(path, folders, complete=complete)
@@ -178,6 +178,10 @@ def _source(config: pytest.Config, given: argparse.Namespace, text: str) -> str:
 
 
 def _entries(option: str, runbooks: list[Path], gate: bool) -> list[dict[str, Any]]:
+    if not runbooks:
+        return []
+    from healguard_core.settings.runbook import load_runbook  # heavy, too
+
     try:
         return [dataclasses.asdict(entry) for entry in load_runbook(runbooks, gate=gate)]
     except SettingsError as error:

@@ -29,6 +29,15 @@ def test_nothing_of_the_core_is_imported(project: Project) -> None:
     assert plugins == ["heal"]
 
 
+def test_healing_without_a_policy_or_a_runbook_imports_nothing_heavy(project: Project) -> None:
+    project.write({"test_a.py": "def test_a():\n    pass\n"})
+    modules, _, ret = loaded(project, "--heal=rules")
+    assert ret == 0
+    assert "healguard_core.execution.engine" in modules
+    heavy = ("pydantic", "yaml", "libcst", "healguard_core.healing")
+    assert [name for name in modules if name.startswith(heavy)] == []
+
+
 def test_off_overrules_the_ini_file(project: Project) -> None:
     project.write({"test_a.py": "def test_a():\n    pass\n", "pytest.ini": "[pytest]\nheal = rules\n"})
     modules, _, ret = loaded(project, "--heal=off")
