@@ -151,7 +151,10 @@ def load(path: Path, kind: str) -> list[Entry]:
     """The entries of a file. Raises `CassetteError`."""
     try:
         text = path.read_text(encoding="utf-8")
-        document = _File.model_validate(yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or {})
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=loader)):
+            raise CassetteError(f"cassette {str(path)!r} has aliases (*NAME), which could make it huge")
+        document = _File.model_validate(yaml.load(text, Loader=loader) or {})
     except OSError as error:
         raise CassetteError(f"cassette {str(path)!r} cannot be read: {error.strerror}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:

@@ -57,6 +57,7 @@ class Conversation:
                 pause.fail(str(over))
             except BudgetSpent as spent:
                 pause.fail(str(spent))
+                self.agent.stop()  # a program may not know yet
             except ProviderFault as fault:
                 pause.fail(f"the model's provider: {fault}")
             except Exception as error:

@@ -38,7 +38,8 @@ class Pause:
         self._sent = 0
         self._outcome: ExecuteOutcome | None = None
         self._over = ""
-        self._looks: list[dict[str, Any]] = []  # at the repository, not told yet
+        self.looks: list[dict[str, Any]] = []  # at the repository
+        self._told = 0  # how many of them the execution side knows of
 
     # ----------------------------------------------------------------- the agent's side
 
@@ -83,7 +84,7 @@ class Pause:
         """The agent has looked at the repository; the execution side puts that on record."""
         looked = {"command": command, "exit_code": explored.exit_code, "problem": explored.problem, "ms": round(ms, 1)}
         with self._changed:
-            self._looks.append(looked)
+            self.looks.append(looked)
             self.history.append({"action": "explore", "code": command, "exit_code": explored.exit_code,
                                  "error": explored.problem})
 
@@ -143,7 +144,7 @@ class Pause:
                     **self._new_looks()}
 
     def _new_looks(self) -> dict[str, Any]:
-        looks, self._looks = self._looks, []
+        looks, self._told = self.looks[self._told:], len(self.looks)
         return {"explored": looks} if looks else {}
 
     def _unsent(self) -> bool:

@@ -1,4 +1,4 @@
-"""A program that is spoken to by lines of JSON, in a process group of its own. Standard library only."""
+"""A program that is spoken to by lines of JSON, in a process group of its own. Imports redaction."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from healguard_core.execution.pause.redaction import redact_shapes
+
 LONGEST_LINE = 8 << 20
 GRACE = 2.0
 """Seconds that a program has to end by itself once its input was closed."""
 
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|COOKIE|SESSION|PRIVATE|DSN|DATABASE_URL", re.IGNORECASE)
+_LOGIN = re.compile(r"://[^/\s:@]*:[^/\s@]+@")
 _END = object()  # its output ended
 
 
@@ -33,8 +36,9 @@ class Unreadable(ValueError):
 
 
 def scrubbed(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment without the variables whose names look secret."""
-    return {name: value for name, value in environ.items() if not _SECRET.search(name)}
+    """The environment without the variables whose names or values look secret."""
+    return {name: value for name, value in environ.items()
+            if not _SECRET.search(name) and not _LOGIN.search(value) and redact_shapes(value) == value}
 
 
 def direct(environ: Mapping[str, str]) -> dict[str, str]:

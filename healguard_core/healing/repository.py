@@ -38,7 +38,7 @@ class RepositoryShell:
         """What the command shows within so many seconds, or why there is no shell. Never raises."""
         try:
             shown = self._opened().run(command, seconds)
-        except Unusable as problem:
+        except (Unusable, OSError) as problem:  # also no room for a scratch folder
             return Explored(problem=str(problem))
         return Explored(self._cleared(shown.output), shown.returncode, shown.stopped)
 

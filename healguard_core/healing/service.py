@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from healguard_core.healing.exploring import SECONDS, Enclose, Explored, Shell, no_enclosure, no_shell
-from healguard_core.healing.meter import Meter
+from healguard_core.healing.meter import BudgetSpent, Meter
 from healguard_core.healing.models import Model
 from healguard_core.healing.pauses import Pause, noting
 from healguard_core.healing.processes import Spares
@@ -104,7 +104,9 @@ class Service:
         return self.meter.ask(pause.spending, "/chat/completions", body)
 
     def explore(self, pause: Pause, command: str) -> Explored:
-        """Run a command of bash over a read-only copy of the repository."""
+        """Run a command of bash over a read-only copy of the repository. Raises `BudgetSpent` after too many."""
+        if len(pause.looks) >= pause.spending.max_calls:
+            raise BudgetSpent(f"budget: {pause.spending.max_calls} looks at the repository for this crash are used up")
         began = time.monotonic()
         with noting(pause, "looking at the repository"):
             explored = self.shell(command, max(0.1, min(SECONDS, pause.spending.left())))

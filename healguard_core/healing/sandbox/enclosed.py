@@ -30,8 +30,7 @@ SPARE = 32
 def watch(text: str) -> None:
     """Run the plan in ``text`` to its end, whatever it does."""
     plan = json.loads(text)
-    kernel.die_with_parent(signal.SIGKILL)
-    kernel.adopt_orphans()
+    kernel.adopt_orphans()  # whoever started this one may be killed: then standard input ends
     with contextlib.suppress(OSError):  # only root may; then whoever multiplies cannot keep us from looking
         os.nice(-10)
     if plan["namespaces"]:
@@ -62,6 +61,7 @@ def become(plan: dict[str, Any]) -> None:
             complaints = os.dup(2)  # closed by exec
             os.dup2(1, 2)
             _give_up(plan)
+            kernel.die_with_parent(signal.SIGKILL)  # again: becoming another user has undone it
         os.closerange(3, complaints)
         os.closerange(max(complaints + 1, 3), 4096)
         if program == ATTACK:

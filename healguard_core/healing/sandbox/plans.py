@@ -141,7 +141,9 @@ def program_in_bubblewrap(
     make a sandbox of its own inside; the covers of ``/proc/sys`` keep it from having a ``/proc`` of its own there,
     whose settings root could change. The environment is what the command line is started with.
     """
-    options = [bubblewrap(), "--unshare-all", "--die-with-parent", "--cap-drop", "ALL"]
+    # No --die-with-parent: to the kernel the parent is the thread that started it, and the program outlives that one.
+    # It ends with its process group, or when its standard input does.
+    options = [bubblewrap(), "--unshare-all", "--cap-drop", "ALL"]
     options += ["--uid", str(_SOMEBODY), "--gid", str(_SOMEBODY)]  # root without rights could make no sandbox inside
     options += ["--proc", "/proc", "--dev", "/dev", "--size", str(FILE), "--tmpfs", "/tmp"]
     options += [word for place in _COVERED if os.path.exists(place) for word in ("--ro-bind", place, place)]

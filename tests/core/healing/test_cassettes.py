@@ -207,6 +207,7 @@ def test_many_crashes_at_once_are_all_recorded(tmp_path: Path) -> None:
     ("version: 1\nkind: exchanges\nrecordings: []", "holds exchanges, not actions"), ("x: \xff", "is not YAML"),
     ("version: 1\nkind: actions\nrecordings: []\nmore: 1", "more"), ("", "version"),
     ("!!python/object/apply:os.system ['true']", "is not YAML"),
+    ("version: 1\nkind: actions\nrecordings: [&a {unit: x}, *a]", "has aliases"),
 ])
 def test_wrong_files_are_refused_before_the_run(tmp_path: Path, text: str, says: str) -> None:
     path = tmp_path / "tape.yaml"

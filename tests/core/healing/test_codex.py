@@ -270,3 +270,21 @@ def test_trouble_with_a_chat_model_reaches_the_report(tmp_path: Path, trouble: A
         verb = side.next(side.crash("codex"))
     assert verb["verb"] == "reraise"
     assert says in verb["reason"]
+
+
+@REAL_CODEX
+@SHOWN
+@pytest.mark.parametrize("agent", ["codex", "codex-tools"])
+def test_one_conversation_of_the_real_codex_over_two_crashes(tmp_path: Path, agent: str) -> None:
+    def done(number: int) -> Text | Call:
+        code = f"amount = {number}"
+        return Text(action(code=code, submit=True)) if agent == "codex" else heal(code)
+
+    with ScriptedModel([done(1), done(2)]) as model, enclosed(meter_for(model), tmp_path) as side:
+        for attempt in (1, 2):
+            crash = side.crash(agent, attempt=attempt)
+            submitted = side.next(crash)
+            side.end(crash, submitted["id"], outcome(submitted["code"]))
+            time.sleep(0.5)  # the thread of the first crash has ended by the second
+    assert submitted["code"] == "amount = 2"
+    assert "amount = 1" in json.dumps(model.requests[-1]["input"])

@@ -162,6 +162,25 @@ def test_time_that_is_used_up_stops_the_agent(side: Side) -> None:
     assert Scripted.seen[0].stopped.is_set()
 
 
+def test_looks_at_the_repository_are_bounded(tmp_path: Path) -> None:
+    class Looking(Scripted):
+        def respond(self, pause: Pause) -> None:
+            while True:
+                self.service.explore(pause, "ls")
+
+    Scripted.seen.clear()
+    with served(Meter(None, None), tmp_path, {"scripted": Looking}) as side:
+        crash = side.crash("scripted", max_calls=3)
+        verb = side.next(crash)
+        told = verb.get("explored", [])
+        assert verb["reason"] == "budget: 3 looks at the repository for this crash are used up"
+        status, reply = side.post(f"/v1/crashes/{crash}/end", {})
+        assert status == 200
+        told += reply.get("explored", [])
+    waited(Scripted.seen[0].stopped.is_set)
+    assert len(told) <= 3
+
+
 def test_an_agent_that_still_works_when_the_program_goes_on_is_stopped(side: Side) -> None:
     crash = side.crash("scripted", message="hangs")  # no limit here: the execution side has one of its own
     waited(lambda: Scripted.seen and Scripted.seen[0].crashes)
