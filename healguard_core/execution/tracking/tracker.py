@@ -5,12 +5,13 @@
 
 import contextlib
 import sys
-from types import CodeType, FrameType
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from types import CellType, CodeType, FrameType
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set
 
 from healguard_core.execution.guard.policy import Policy
 from healguard_core.execution.guard.veto import Stop
 from healguard_core.execution.pause.frame import Ran
+from healguard_core.execution.pause.slots import real_cells
 from healguard_core.execution.tracking import calls
 from healguard_core.execution.tracking.frames import readable
 from healguard_core.execution.tracking.heap import Heap, item
@@ -30,10 +31,10 @@ Told = Callable[[Stop, List[int]], None]
 class Healing:
     """One run of healing code, as tracking sees it. ``marks``: of the names that it bound, once it is over."""
 
-    def __init__(self, tracker: "Tracker", number: int, label: str, paused: Optional[Shadow]) -> None:
+    def __init__(self, number: int, label: str, frame: FrameType, paused: Optional[Shadow]) -> None:
         self.number = number
+        self._cells = list(real_cells(frame).values())  # variables that the frame shares with others
         self.marks: Dict[str, Optional[Mark]] = {}
-        self._tracker = tracker
         self._label = label
         self._paused = paused
 
@@ -50,10 +51,17 @@ class Healing:
             if name in shadow.code.co_freevars and name in paused.program.numbers:
                 calls.put_free(shadow, index, calls.mark_of_slot(paused, paused.program.numbers[name]))
 
+    def written(self) -> Set[str]:
+        """The names that it bound, also those that it bound to what they were bound to before."""
+        return {name for name, mark in self.marks.items() if mark is not None and mark.heals >> self.number & 1}
+
     def left(self, shadow: Shadow) -> None:
-        """The healing code ends: remember what its variables carry."""
+        """The healing code ends: remember what its variables carry, and forget those that are its own."""
         for name, index in shadow.program.numbers.items():
             self.marks[name] = calls.mark_of_slot(shadow, index)
+            cell = shadow.places.at(index)
+            if type(cell) is CellType and not any(cell is kept for kept in self._cells):
+                shadow.machine.heap.clear(cell)
 
 
 class _Around:
@@ -120,14 +128,14 @@ class Tracker:
             self._literal.stop()
             return _Around(self._machine, None)
         self._machine.allow(self._budget)
-        return _Around(self._machine, Healing(self, number, label, self._machine.shadow_of(frame)))
+        return _Around(self._machine, Healing(number, label, frame, self._machine.shadow_of(frame)))
 
     def settle(self, healing: Optional[Healing], frame: FrameType, ran: Ran, returns: bool) -> None:
         """What ``healing`` bound was written back to ``frame``, which will return or raise what ``ran`` says."""
         self._healed = True
         if healing is None:
             return
-        raised, names = ran.raise_exc, list(ran.bindings) + ran.deleted
+        raised, names = ran.raise_exc, set(ran.bindings) | set(ran.deleted) | healing.written()
         machine = self._machine
         shadow = machine.arm(frame)
         for name in names:
