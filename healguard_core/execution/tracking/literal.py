@@ -155,6 +155,8 @@ def _again(_rule: LiteralRule, veto: Veto) -> Veto:
 
 def arguments(program: Program, at: int) -> Optional[Tuple[List[_Given], Dict[str, _Given]]]:
     """What the call at index ``at`` is given, by position and by name; None where it cannot be told."""
+    while at > 0 and program.names[at] in ("", "CACHE"):
+        at -= 1  # a frame that called a Python function may stand behind its call
     name, count = program.names[at], program.args[at]
     depth = program.depths[at]
     if name == "CALL_KW":

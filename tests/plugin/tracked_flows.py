@@ -1,0 +1,132 @@
+"""Ways of a healed value to a protected operation, and look-alikes in which it does not arrive.
+
+``path`` is what the heal writes, ``other`` an equal text that it does not write; both are the same string object. A
+flow is the rest of the function in which the program was paused, ``UNSAFE`` and ``SAFE`` end it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Flow(NamedTuple):
+    """``unsafe`` lets the healed value arrive, ``safe`` does not; ``before`` runs ahead of the crash."""
+
+    name: str
+    unsafe: str
+    safe: str
+    before: str = ""
+
+
+FLOWS = [
+    Flow("name", "a = path; b = a; sink(b)", "a = path; a = 'x'; sink(a)"),
+    Flow("operator", "sink(path + '.bak')", "sink(other + '.bak')"),
+    Flow("default", "sink(path or 'x')", "sink('' or 'x' if path else 'y')"),
+    Flow("control", "sink('%s' % path)", "sink('x' if path == other else 'y')"),
+    Flow("attribute", "box.left = path; sink(box.left)", "box.left = path; sink(box.right)"),
+    Flow("instance", "twin = box; twin.left = path; sink(box.left)", "twin = Box(); twin.left = path; sink(box.left)"),
+    Flow("property", "box.left = path; sink(box.first)", "box.left = path; sink(box.second)"),
+    Flow("dunder", "box.left = path; sink(box + 'x')", "box.left = path; sink(box * 'x')"),
+    Flow("constructor", "sink(Box(path, 'x').left)", "sink(Box(path, 'x').right)"),
+    Flow("dataclass", "sink(Pair(path, 'x').one)", "sink(Pair(path, 'x').two)"),
+    Flow("dict", "d = {'a': path, 'b': 'x'}; sink(d['a'])", "d = {'a': path, 'b': 'x'}; sink(d['b'])"),
+    Flow("key", "d = {path: 1, 'x': 2}; sink(list(d)[0])", "d = {path: 1, 'x': 2}; sink(list(d)[1])"),
+    Flow("nested", "d = {'a': [['x', path]]}; sink(d['a'][0][1])", "d = {'a': [['x', path]]}; sink(d['a'][0][0])"),
+    Flow("shift", "l = ['x', path]; l.insert(0, 'y'); sink(l[2])", "l = ['x', path]; l.insert(0, 'y'); sink(l[1])"),
+    Flow("sort", "l = ['z', path]; l.sort(); sink(l[0])", "l = ['z', path]; l.sort(); sink(l[1])"),
+    Flow("slice", "l = ['x', path, 'y']; sink(l[1:][0])", "l = ['x', path, 'y']; sink(l[1:][1])"),
+    Flow("unpacking", "a, *b = 'x', 'y', path; sink(b[1])", "a, *b = 'x', 'y', path; sink(b[0])"),
+    Flow("arguments", "sink(passed('x', k=path)['k'])", "sink(passed(path, k='x')['k'])"),
+    Flow("recursion", "sink(deep(path, 3))", "sink(deep('x', len(path)))"),
+    Flow("comprehension", "sink([p for p in ('x', path)][1])", "sink([p for p in ('x', path) if path][0])"),
+    Flow("generator", "g = each('x', path); next(g); sink(next(g))", "g = each('x', path); sink(next(g))"),
+    Flow("old generator", "sink(echo.send(path))", "echo.send(path); sink(echo.send('x'))",
+         before="echo = echoed(); next(echo)"),
+    Flow("closure", "keep(path); sink(kept())", "keep(path); keep('x'); sink(kept())", before="keep, kept = cell()"),
+    Flow("global", "STATE['now'] = path; sink(state())", "STATE['other'] = path; sink(state())"),
+    Flow("text", "sink(f'{path}!'.upper().lower())", "f'{path}!'.upper(); sink(f'{other}!'.upper().lower())"),
+    Flow("callback", "sink(sorted([path], key=lambda p: p)[0])", "sink(sorted(['x'], key=lambda p: path)[0])"),
+    Flow("from C", "list(map(sink, [path]))", "list(map(sink, [other]))"),
+    Flow("partial", "partial(sink, path)()", "partial(sink, other)()"),
+    Flow("exception", "\n    try: raise ValueError(path)\n    except ValueError as e: sink(e.args[0])",
+         "\n    try: raise ValueError(path)\n    except ValueError as e: sink(type(e).__name__)"),
+    Flow("manager", "\n    with given(path) as p: sink(p)", "\n    with given(path) as p: sink('x')"),
+    Flow("json", "sink(json.loads(json.dumps([path]))[0])", "json.dumps([path]); sink(json.loads('[\"x\"]')[0])"),
+    Flow("match", "\n    match {'k': path}:\n        case {'k': p}: sink(p)",
+         "\n    match {'k': path, 'o': 'x'}:\n        case {'o': p}: sink(p)"),
+    Flow("thread", "start(sink, path)", "start(sink, other)"),
+    Flow("queue", "q = Queue(); q.put(path); sink(q.get())",
+         "q, r = Queue(), Queue(); q.put(path); r.put('x'); sink(r.get())"),
+    Flow("task", "asyncio.run(later(path))", "asyncio.run(later('x'))"),
+    Flow("cache", "cached(path); sink(cached(path))", "cached(path); sink(cached('x'))"),
+    Flow("finally", "\n    try: sink('x')\n    finally: sink(path)", "\n    try: len(path)\n    finally: sink('x')"),
+]
+
+MODULE = '''
+import asyncio, contextlib, dataclasses, functools, json, threading
+from functools import partial
+from queue import Queue
+from sinks import sink
+
+STATE = {"now": "x", "other": "x"}
+
+class Box:
+    def __init__(self, left="l", right="r"):
+        self.left, self.right = left, right
+    first = property(lambda self: self.left)
+    second = property(lambda self: self.right)
+    def __add__(self, more):
+        return self.left + more
+    def __mul__(self, more):
+        return self.right + more
+
+@dataclasses.dataclass
+class Pair:
+    one: str
+    two: str = "x"
+
+def passed(*args, **kwargs):
+    return dict(kwargs)
+
+def deep(value, times):
+    return value if times == 0 else deep(value, times - 1)
+
+def each(*values):
+    for value in values:
+        yield value
+
+def echoed():
+    value = None
+    while True:
+        value = yield value
+
+def cell():
+    held = None
+    def keep(value):
+        nonlocal held
+        held = value
+    return keep, lambda: held
+
+def state():
+    return STATE["now"]
+
+@contextlib.contextmanager
+def given(value):
+    yield value
+
+def start(function, value):
+    thread = threading.Thread(target=function, args=(value,))
+    thread.start()
+    thread.join()
+
+async def waited(value):
+    await asyncio.sleep(0)
+    return value
+
+async def later(value):
+    sink(await asyncio.create_task(waited(value)))
+
+@functools.lru_cache
+def cached(value):
+    return value + "!"
+'''
