@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from healguard_core.healing.prompts import crash_text, cut, fenced, outcome_text, tokens, visible
+from healguard_core.healing.exploring import Explored
+from healguard_core.healing.prompts import crash_text, cut, explored_text, fenced, outcome_text, tokens, visible
 from healguard_core.protocol import ExecuteOutcome, FrameView
 
 from .crashes import context
@@ -135,3 +136,23 @@ def test_nothing_is_better_than_a_scrap() -> None:
 ])
 def test_outcomes(outcome: ExecuteOutcome, says: str) -> None:
     assert says in outcome_text(outcome)
+
+
+@given(st.text())
+def test_what_a_command_shows_stays_inside_of_its_fence(text: str) -> None:
+    shown = explored_text(Explored(output=text, exit_code=0))
+    if not text.strip():
+        assert shown == "The command printed nothing (exit code 0)."
+        return
+    head, opened, *inside, closed = shown.split("\n")
+    assert head == "Output (exit code 0):"
+    assert opened.startswith("<<program-")
+    assert closed == f"{opened[2:]}>>"
+    assert not any(opened[2:] in line for line in inside)
+
+
+def test_a_command_that_gave_nothing_says_why() -> None:
+    assert explored_text(Explored(problem="no sandbox\x1b holds")) == (
+        "The command gave nothing: no sandbox\\x1b holds")
+    assert "(ended after 30 s)" in explored_text(Explored(output="half", problem="ended after 30 s"))
+    assert len(explored_text(Explored(output="x" * 100_000, exit_code=1))) < 8000
