@@ -16,7 +16,7 @@ _GENERATOR_KINDS = 0x20 | 0x80 | 0x200
 
 
 class Program(NamedTuple):
-    """By index (an offset divided by 2): ``names`` of the instructions, "" for what is none; their ``args``; ``depths``,
+    """By index (an offset divided by 2): ``names`` of instructions, "" for what is none; their ``args``; ``depths``,
     entries of the value stack before each, -1 where no way leads to; ``lines``. ``slots``: the frame's variables by
     place, ``numbers``: their places. ``generator``: a call of it only makes a generator, a coroutine or the like.
     """

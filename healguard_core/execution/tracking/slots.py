@@ -4,6 +4,9 @@ A key of a mapping is taken by its value where hashing and comparing it runs no 
 where its class compares so; any other key is not told apart from its siblings (`ELEMENTS`).
 """
 
+import datetime
+import decimal
+from types import BuiltinFunctionType, MethodType
 from typing import Any, Tuple
 
 Slot = Tuple[str, Any]
@@ -14,7 +17,10 @@ ELEMENTS: Slot = ("elements", None)
 WHOLE: Slot = ("whole", None)
 """Everything in an object, where it is not known what exactly."""
 
-_PLAIN = frozenset((str, int, bytes, bool, float, complex, type(None), type(...)))
+_PLAIN = frozenset((
+    str, int, bytes, bool, float, complex, type(None), type(...), BuiltinFunctionType, MethodType, decimal.Decimal,
+    datetime.date, datetime.datetime, datetime.time, datetime.timedelta,
+))
 _BASES: Tuple[Any, ...] = (str, int, float, bytes)
 
 
