@@ -93,8 +93,9 @@ def _run_parser(parser: argparse.ArgumentParser) -> None:
         help="reviewed heals, used before the agent (repeatable)")
     add("--source", metavar="PKG", action="append", default=[], help="package or path to heal (repeatable); "
         "default: the packages under the current directory, and SCRIPT")
-    add("--agent", metavar="NAME", default="", help="who heals: runbook, rules, human, healer, mcp, exec:COMMAND, or "
-        "one that a package registered; default: runbook with --runbook, else rules")
+    add("--agent", metavar="NAME", default="", help="who heals: runbook, rules, human, healer, "
+        "mini-swe-agent, openhands, codex, codex-tools, mcp, exec:COMMAND, or one that a package registered; default: "
+        "runbook with --runbook, else rules")
     add("--model", metavar="NAME", default="", help="model, for agents that use one")
     add("--model-alias", metavar="LINE", action="append", default=[], help="a model of your own: "
         "'ALIAS = PROVIDER/NAME [base_url=URL] [key=VARIABLE] [input=USD] [output=USD] [cached=USD]' (repeatable)")

@@ -34,10 +34,9 @@ def _text(name: str, metavar: str, help: str, default: str = "", choices: tuple[
 
 
 OPTIONS = (
-    _text("heal", "AGENT", "turn healing on with this agent: rules, runbook, human, healer, codex, mcp, exec:COMMAND, reraise, "
-          "retry, rollback, steamroller, "
-          "or one that a package registered "
-          "(`off` overrules the ini file)"),
+    _text("heal", "AGENT", "turn healing on with this agent: rules, runbook, human, healer, mini-swe-agent, openhands, "
+          "codex, codex-tools, mcp, exec:COMMAND, reraise, retry, rollback, steamroller, or one that a package "
+          "registered; see `pytest-heal agents list` (`off` overrules the ini file)"),
     _text("heal_model", "NAME", "model for LLM agents: an alias (gpt, deepseek, glm, or of heal_models), or "
           "PROVIDER/NAME"),
     _text("heal_guard", "FILE", "HealGuard policy; `off` runs without the HealCore gate, and every report says so"),
