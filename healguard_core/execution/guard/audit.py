@@ -47,7 +47,7 @@ def judge_event(
         return Stop("HG305", event, key=_shown(args))
     low_level = event == "open" and len(args) > 1 and args[1] is None
     entry = policy.events.get("os.open" if low_level else event)
-    if entry is not None and not (entry.writes_only and not _opens_to_write(args)) and not _by_import(frame):
+    if entry is not None and not (entry.writes_only and not opens_to_write(args)) and not _by_import(frame):
         return Stop("HG301", entry.target, entry.id, _shown(args))
     if event == "_thread.start_new_thread" and not _is_thread_module(frame):
         return Stop("HG305", event, key="a thread that nobody can follow")
@@ -64,11 +64,12 @@ def _from_heal(extent: Extent, event: str, args: Tuple[Any, ...]) -> Optional[St
     if event in _FROM_HEAL:
         return Stop("HG305", event, key=_shown(args))
     if event == "open":
-        return Stop("HG303", "open to write", key=_shown(args)) if _opens_to_write(args) else None
+        return Stop("HG303", "open to write", key=_shown(args)) if opens_to_write(args) else None
     return Stop("HG303", event, key=_shown(args)) if event in groups.HEAL_EVENTS else None
 
 
-def _opens_to_write(args: Tuple[Any, ...]) -> bool:
+def opens_to_write(args: Tuple[Any, ...]) -> bool:
+    """Whether the arguments of an ``open`` event are those of an opening for writing."""
     if not args or isinstance(args[0], int):
         return False  # a descriptor that is open already
     mode = args[1] if len(args) > 1 else None

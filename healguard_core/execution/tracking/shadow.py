@@ -18,12 +18,13 @@ class Flight:
     it, each with what fills its parameters. ``returned`` are what Python code gave back meanwhile, with marks.
     """
 
-    __slots__ = ("call", "codes", "pairs", "union", "widened")
+    __slots__ = ("call", "checked", "codes", "pairs", "union", "widened")
 
     def __init__(self, pairs: List[Tuple[Any, Optional[Mark]]]) -> None:
         self.pairs = pairs
         self.codes: Dict[int, Any] = {}
         self.call: Any = None
+        self.checked: Any = None  # the policy's entry of a call that was looked at already
         self.union: Any = None  # computed when first asked for
         self.widened = False
 

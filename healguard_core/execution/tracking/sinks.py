@@ -4,15 +4,21 @@ What is stopped is put on record first; then the veto is raised in the program i
 """
 
 import ast
+import builtins
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodDescriptorType, WrapperDescriptorType
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-from healguard_core.execution.guard.callables import is_class
+from healguard_core.execution.guard.audit import opens_to_write
+from healguard_core.execution.guard.callables import is_class, key_values
 from healguard_core.execution.guard.policy import Condition, Operation, Policy
 from healguard_core.execution.guard.veto import Stop, Veto, shown
 from healguard_core.execution.tracking.heap import Heap
 from healguard_core.execution.tracking.labels import Mark, Place, join
 
+_NAMES = {"__builtins__": {name: getattr(builtins, name) for name in (
+    "abs", "all", "any", "bool", "float", "int", "isinstance", "len", "max", "min", "round", "set", "sorted", "str",
+    "sum", "tuple", "list", "dict", "bytes",
+)}}
 _STABLE = (FunctionType, BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType, type)
 _MOST_KNOWN = 20000
 _mro = type.__dict__["__mro__"].__get__
@@ -29,12 +35,17 @@ class Token:
 
 
 class Sinks:
-    """Decides about calls and reads. ``found`` is told of each stop with the mark that led to it."""
+    """Decides about calls and reads. ``found`` is told of each stop with the mark that led to it, ``allowed`` of what
+    an entry under ``allow`` lets pass, in words.
+    """
 
-    def __init__(self, policy: Policy, heap: Heap, found: Callable[[Stop, Mark], None]) -> None:
+    def __init__(
+        self, policy: Policy, heap: Heap, found: Callable[[Stop, Mark], None], allowed: Callable[[str], None]
+    ) -> None:
         self._policy = policy
         self._heap = heap
         self._found = found
+        self._allowed = allowed
         self._known: Dict[int, Tuple[Any, Optional[Operation]]] = {}
         self._conditions: Dict[str, List[Condition]] = {}
         self._allow: Dict[str, List[Any]] = {}
@@ -80,9 +91,43 @@ class Sinks:
         key = operation.key_of(args, named)
         marks = {name: self._mark_of(token) for name, token in key.items()}
         mark = join(*marks.values())
-        if mark is not None:
+        s.flight.checked = operation.entry
+        if mark is not None and not self._is_allowed(operation, args, named):
             values = {name: _value_of(token) for name, token in key.items()}
             self._violation(s, operation, mark, {n: v for n, v in values.items() if marks[n] is not None})
+
+    def _is_allowed(self, operation: Operation, args: Tuple[Token, ...], named: Dict[str, Token]) -> bool:
+        """Whether an entry under ``allow`` speaks for this call; one that cannot be evaluated does not."""
+        for allow in self._allow.get(operation.entry.id, ()):
+            given = key_values(operation.names, ("*", "self"), args, named)  # type: ignore[arg-type]
+            values = {name: _value_of(token) for name, token in given.items()}
+            try:
+                passes = bool(eval(allow.when, dict(_NAMES), values))
+            except Exception:
+                passes = False
+            if passes:
+                self._allowed("{} passes with what a heal wrote: {} ({})".format(
+                    operation.entry.target, allow.when, allow.reason or "no reason given"))
+                return True
+        return False
+
+    def audited(self, s: Any, event: str, args: Tuple[Any, ...]) -> Optional[Veto]:
+        """C code, called in the course of an instruction of ``s``, does something protected with what is in flight."""
+        flight = s.flight
+        entry = self._policy.events.get(event)
+        if entry is None or flight is None or flight.checked is entry or (
+            entry.writes_only and not opens_to_write(args)
+        ):
+            return None
+        mark = join(*[m for v, m in flight.pairs for one in args if v is one and type(one) in (str, bytes)])
+        if mark is None:
+            return None
+        stop = Stop("HG307", entry.target, entry.id, ", ".join(map(shown, args[:2])), exact=False)
+        try:
+            self.stop(s, stop, mark.coarse())
+        except Veto as veto:
+            return veto
+        return None
 
     def by_code(self, code: CodeType) -> Optional[Operation]:
         """The protected operation whose Python body is ``code``."""

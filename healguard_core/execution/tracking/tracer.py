@@ -23,6 +23,7 @@ from healguard_core.execution.tracking.opcodes import step_of
 from healguard_core.execution.tracking.program import Program
 from healguard_core.execution.tracking.shadow import Flight, Shadow, new_shadow
 from healguard_core.execution.tracking.sinks import Sinks
+from healguard_core.execution.tracking.wall import switches_off, watch
 
 _gettrace, _settrace, _getframe = sys.gettrace, sys.settrace, sys._getframe
 _ident = threading.get_ident
@@ -32,16 +33,25 @@ _GENERATOR_KINDS = 0x20 | 0x80 | 0x200
 _clock = time.thread_time
 _EVERY = 256  # a power of two
 _MASK = _EVERY - 1
+_SELDOM = _EVERY * 16 - 1
 
 
 def _nothing() -> None:
     """Nobody wants to know."""
 
 
+def _let(_event: str, _frame: FrameType) -> None:
+    """Nobody minds."""
+
+
+_TRACERS = ("threading", "sys", "bdb", "pdb", "trace")
+
+
 class Thread:
     """What is known about one thread: the heal that runs in it, and the innermost frame that is followed."""
 
-    __slots__ = ("ambient", "current", "frame", "healing", "leaving", "plain", "previous", "traced")
+    __slots__ = ("ambient", "current", "frame", "healing", "leaving", "plain", "previous", "traced",
+                 "vetoing")
 
     def __init__(self) -> None:
         self.ambient: Optional[Mark] = None
@@ -51,6 +61,7 @@ class Thread:
         self.leaving: Optional[Mark] = None
         self.previous: Any = None  # the trace function that was there before
         self.traced = False
+        self.vetoing = False  # the interpreter switches tracing off because of a veto of ours
         self.plain = True  # no heal runs here, and nobody else traces
 
     def heals(self, ambient: Optional[Mark]) -> None:
@@ -88,7 +99,9 @@ class Machine:
         self._spare_known: Dict[int, Any] = {}
         self._through_runner: List[Any] = []  # what fixtures and alike gave to the test runner, with marks
         self._gate = Gate(heap)
+        self._leave_wall: Callable[[], None] = _nothing
         self.used_up: Callable[[], None] = _nothing
+        self.tampered: Callable[[str, FrameType], Optional[BaseException]] = _let
         self.events = 0
         self._spent = 0.0
         self._most = 0.0
@@ -108,8 +121,11 @@ class Machine:
             shadow.opcode(frame)
         finally:
             self._spent += (_clock() - began) * _EVERY
-        if self._spent > self._most and shadow.thread.ambient is None:
-            self.used_up()
+        if shadow.thread.ambient is None:
+            if self._spent > self._most:
+                self.used_up()
+            elif not self.events & _SELDOM:
+                self.heap.prune()
 
     # ----------------------------------------------------------------- what operations ask
 
@@ -158,9 +174,23 @@ class Machine:
 
     def start(self) -> None:
         """Begin to follow in this thread and in threads that start from now on."""
+        if not self.on:
+            self._leave_wall = watch(self._audited)
         self.on = True
         threading.settrace(self.called)
         self.trace_here(self.thread())
+
+    def _audited(self, event: str, args: Any, frame: FrameType) -> Optional[BaseException]:
+        """What to raise in place of an audited operation of the program."""
+        thread = self._threads.get(_ident())
+        if thread is None or thread.ambient is not None:
+            return None  # the guard of the running heal judges
+        current = thread.current
+        if switches_off(event):
+            if thread.vetoing or self.is_spared(frame.f_code) or frame.f_globals.get("__name__") in _TRACERS:
+                return None
+            return self.tampered(event, frame)
+        return None if current is None else self.sinks.audited(current, event, args)
 
     def trace_here(self, thread: Thread) -> None:
         """Trace this thread."""
@@ -176,6 +206,7 @@ class Machine:
     def stop(self) -> None:
         """Follow no more; put back what traced before."""
         self.on = False
+        self._leave_wall()
         threading.settrace(None)
         thread = self.thread()
         if thread.traced:
@@ -451,7 +482,11 @@ class _Local:
 def rearm(machine: Machine, frame: FrameType, local: _Local) -> None:
     """A veto is about to be raised at ``frame``: see to it that following goes on."""
 
+    thread = machine.thread()
+    thread.vetoing = True
+
     def again() -> None:
+        thread.vetoing = False
         _getframe(0).f_trace_opcodes = True
         frame.f_trace = local
         frame.f_trace_opcodes = True

@@ -9,7 +9,7 @@ from types import CellType, CodeType, FrameType
 from typing import Any, Callable, Dict, Iterator, List, Optional, Set
 
 from healguard_core.execution.guard.policy import Policy
-from healguard_core.execution.guard.veto import Stop
+from healguard_core.execution.guard.veto import Stop, Veto
 from healguard_core.execution.pause.frame import Ran
 from healguard_core.execution.pause.slots import real_cells
 from healguard_core.execution.tracking import calls
@@ -110,9 +110,10 @@ class Tracker:
         self._healed = False
         self._told = told
         self._heap = Heap()
-        self._sinks = Sinks(policy, self._heap, self._found)
+        self._sinks = Sinks(policy, self._heap, self._found, noticed)
         self._machine = Machine(self._heap, self._sinks, spared, fault)
         self._machine.used_up = self._used_up
+        self._machine.tampered = self._tampered
         self._literal = LiteralRule(self._sinks, lambda stop: self._stopped(stop, [self._latest]))
 
     @property
@@ -196,6 +197,13 @@ class Tracker:
     def _stopped(self, stop: Stop, heals: List[int]) -> None:
         self.findings.append(stop)
         self._told(stop, heals)
+
+    def _tampered(self, event: str, frame: FrameType) -> Veto:
+        """The program is about to switch the following off."""
+        where = "{}:{}".format(frame.f_code.co_filename, frame.f_lineno)
+        stop = Stop("HG310", event, where=where, path=[where])
+        self._stopped(stop, [self._latest])
+        return Veto(stop.message)
 
     def _used_up(self) -> None:
         """The time for following is over: from now on the literal rule holds."""
