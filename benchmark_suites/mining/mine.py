@@ -141,9 +141,10 @@ def _fixed(
         elif any(key in seen for key in keys):
             judged.append((error, rules.DUPLICATE, ""))
         else:
-            seen.update(keys)
-            fresh.extend(list(key) for key in keys)
             instance = _alone(mining, commit, work, error, (place, frame[1], frame[2]))
+            if instance:  # one that cannot stand alone is no reason to drop another that can
+                seen.update(keys)
+                fresh.extend(list(key) for key in keys)
             judged.append((error, rules.KEPT if instance else rules.ALONE, instance))
     return judged
 
