@@ -99,7 +99,7 @@ class Sinks:
     def _is_allowed(self, operation: Operation, args: Tuple[Token, ...], named: Dict[str, Token]) -> bool:
         """Whether an entry under ``allow`` speaks for this call; one that cannot be evaluated does not."""
         for allow in self._allow.get(operation.entry.id, ()):
-            given = key_values(operation.names, ("*", "self"), args, named)  # type: ignore[arg-type]
+            given = key_values(operation.names, ("*", "self"), args, named)
             values = {name: _value_of(token) for name, token in given.items()}
             try:
                 passes = bool(eval(allow.when, dict(_NAMES), values))

@@ -144,7 +144,7 @@ def _in_namespace(s: Shadow, name: str) -> Optional[Mark]:
         return None
     namespace = s.machine.namespace(s)
     if namespace is not None and namespace is not s.globals:
-        found = s.machine.heap.get(namespace, item(name))
+        found: Optional[Mark] = s.machine.heap.get(namespace, item(name))
         if found is not None or (type(namespace) is dict and name in namespace):
             return found
     return _global(s, name)
