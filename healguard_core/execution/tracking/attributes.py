@@ -43,7 +43,7 @@ def loaded(heap: Heap, owner: Any, name: str) -> Optional[Mark]:
         return found if found is not None else _in_classes(heap, type(owner), name)
     entries = instance_dict(owner)
     if entries is not None and name in entries:
-        return None
+        return heap.get(entries, item(name))  # stored through `vars`
     return _in_classes(heap, type(owner), name)
 
 
@@ -70,6 +70,9 @@ def stored(heap: Heap, owner: Any, name: str, mark: Optional[Mark]) -> None:
     if entry is not NOT_FOUND and type(class_entry(type(entry), "__set__")) is FunctionType:
         return
     heap.put(owner, attribute(name), mark)
+    namespace = None if mark is None else instance_dict(owner)
+    if namespace is not None:
+        heap.link(namespace, owner)
 
 
 def descriptor(owner: Any, name: str) -> List[Tuple[Any, Optional[Mark]]]:

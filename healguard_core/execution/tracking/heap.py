@@ -193,13 +193,18 @@ class Heap:
 
     def link(self, namespace: Any, owner: Any) -> None:
         """``namespace`` is the dictionary (or the view of it) of ``owner``: its items are the owner's attributes."""
-        self._links[id(namespace)] = (namespace, owner)
+        try:
+            held: Any = weakref.ref(owner)
+        except TypeError:
+            held = owner
+        self._links[id(namespace)] = (namespace, held)
 
     def _linked(self, owner: Any, slot: Slot) -> Tuple[Any, Slot]:
         link = self._links.get(id(owner))
         if link is None:
             return owner, slot
-        return link[1], ("attribute", slot[1]) if slot[0] == "item" else slot
+        held = link[1]() if type(link[1]) is weakref.ref else link[1]
+        return held, ("attribute", slot[1]) if slot[0] == "item" else slot
 
     # ----------------------------------------------------------------- notes
 
@@ -271,9 +276,7 @@ def parts(value: Any) -> Iterator[Any]:
         return
     if type(value) is FunctionType:
         yield from value.__closure__ or ()
-        yield from value.__defaults__ or ()
-        yield from (value.__kwdefaults__ or {}).values()
-        yield from value.__dict__.values()
+        yield from (value.__defaults__, value.__kwdefaults__, value.__dict__)
         return
     for one in _get_referents(value):
         if not isinstance(one, _OPAQUE):

@@ -1,6 +1,6 @@
 """One call of a C callable, and what a summary of it is. May import labels and heap."""
 
-from types import FunctionType, GetSetDescriptorType, MemberDescriptorType
+from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, MethodType
 from typing import Any, Callable, Dict, Generator, List, Optional, Tuple
 
 from healguard_core.execution.guard.callables import MISSING, class_entry, instance_dict
@@ -13,6 +13,7 @@ LENGTH = attribute("__len__")
 
 _ATOMS = frozenset((str, int, float, bool, bytes, complex, type(None), type(...), type(NotImplemented)))
 _FROZEN = (str, bytes, int, float, complex, tuple, frozenset, range, slice, type(None), type(...), type(NotImplemented))
+_CALLED = (FunctionType, MethodType)
 _CONTAINERS = (list, tuple, dict, set, frozenset)
 _MOST_CONTENTS = 20000
 _exception_args = BaseException.__dict__["args"].__get__
@@ -140,6 +141,8 @@ def visible(heap: Heap, value: Any) -> Optional[Mark]:
         seen[id(one)] = one
         if len(seen) > _MOST_CONTENTS:
             return join(found, coarse(heap.everything()))
+        if type(one) in _CALLED:
+            continue  # what it gives back is followed
         if isinstance(one, _CONTAINERS):
             found = join(found, heap.any(one))
             waiting.extend(_items(one))
