@@ -287,7 +287,7 @@ def measure(source: str, times: int, rounds: int) -> tuple[list[float], float, f
             plain = _loaded("plain_shape", compiling.plain(path.read_bytes(), str(path)))
             ours = _loaded("shape", _instrumented(path))
             pairs = [(_took(plain, times), _took(ours, times)) for _ in range(rounds + 2)][2:]
-            asked = engine._decider.counters["decisions"] / (times * (rounds + 2))
+            asked = engine.decisions["decisions"] / (times * (rounds + 2))
         finally:
             engine.end("benchmark")
             engine.stop()

@@ -321,7 +321,12 @@ class UnitEnded(Event):
 
 @dataclasses.dataclass
 class Stopped(Event):
+    """``decisions``: how often it was decided about an error (``decisions``, and each answer), and how often memory
+    told that one is handled (``remembered``), which needs no decision.
+    """
+
     exit_code: Optional[int] = None
+    decisions: Dict[str, int] = dataclasses.field(default_factory=dict)
 
 
 EVENTS: Dict[str, Type[Event]] = {

@@ -115,8 +115,13 @@ class Engine:
         self._forget()
         if self.journal.problem:
             self.notice("journal", self.journal.problem, self.config.journal or "")
-        self.journal.record(Stopped(exit_code=exit_code))
+        self.journal.record(Stopped(exit_code=exit_code, decisions=self.decisions))
         self.journal.close()
+
+    @property
+    def decisions(self) -> Dict[str, int]:
+        """How many errors were decided about, with what answer, and how many memory knew to be handled."""
+        return {**self._decider.counters, "remembered": self._decider.remembered}
 
     def notice(self, code: str, message: str, where: str = "") -> None:
         """Put something that the user should know on record."""

@@ -11,7 +11,7 @@ import pytest
 
 from healguard_core.execution.engine import Engine
 from healguard_core.outcome import outcome
-from healguard_core.protocol import Config, Crashed, Healed, Left, Noticed, Reraised
+from healguard_core.protocol import Config, Crashed, Healed, Left, Noticed, Reraised, Stopped
 
 CATCHER = [f"{__name__}:call"]
 
@@ -169,6 +169,20 @@ def run():
 """)
     assert program.run() == "handled"
     assert kinds(engine) == []
+
+
+def test_the_journal_says_how_often_memory_answered(project):
+    engine = project.start(Scripted())
+    program = project.load("def find(table):\n    return table['a']\n\ndef run():\n"
+                           "    try:\n        find({})\n        return 1\n    except KeyError:\n        return 0\n")
+    for _ in range(50):
+        program.run()
+    engine.stop()
+    stopped = engine.journal.events("")[-1]
+    assert isinstance(stopped, Stopped)
+    decisions = stopped.decisions
+    assert decisions["decisions"] + decisions["remembered"] == 50
+    assert decisions["decisions"] == decisions["handled"] < 20, "the interpreter may rewrite a call as it warms up"
 
 
 def test_intercept_all_pauses_at_handled_errors_too(project):
