@@ -182,9 +182,13 @@ def _add_blocked(record: Dict[str, Any], blocked: Blocked) -> None:
     heal = record["heal"]
     if heal is None or heal["code"] != blocked.code:
         heal = record["heal"] = _heal_record(Healed(code=blocked.code, by=record["by"]))
-    if heal["verdict"] != "blocked":
-        heal["verdict"], heal["flow"] = "blocked", list(blocked.path)
+    if heal["verdict"] not in STOPPED:
+        static = blocked.rule.startswith("HG2")
+        heal["verdict"], heal["flow"] = STOPPED[static], list(blocked.path)
 
+
+STOPPED = ("blocked", "rejected")
+"""Verdicts of heals that did not stay: stopped while it ran or later on, and rejected before the program went on."""
 
 _STOP = ("rule", "policy_id", "operation", "key", "where", "path", "exact", "live")
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from healguard_core.outcome import summary
+from healguard_core.outcome import STOPPED, summary
 from healguard_core.protocol import Blocked, Crashed, Event, Healed, Probed, Refused, Stumbled, Used, event_to_json
 
 Record = dict[str, Any]
@@ -70,7 +70,7 @@ def plain(record: Record) -> Record:
 def applied(record: Record) -> int:
     """How many crashes of the record were healed."""
     heals = [crash.get("heal") for crash in record.get("crashes", ())]
-    return sum(bool(heal) and heal.get("verdict") != "blocked" for heal in heals)
+    return sum(bool(heal) and heal.get("verdict") not in STOPPED for heal in heals)
 
 
 def add_usage(total: Record, more: Record) -> None:

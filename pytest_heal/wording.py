@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from healguard_core.outcome import STOPPED
+
 Record = dict[str, Any]
 
 
@@ -33,7 +35,7 @@ def _ending(crash: Record) -> str:
     if not heal:
         reason = _short(crash.get("reason") or "")
         return f"not healed{by}" + (f" ({reason})" if reason else "")
-    if heal["verdict"] == "blocked":
+    if heal["verdict"] in STOPPED:
         stopped = [stop for action in crash["actions"] for stop in action.get("stops", ())]
         first = f"{stopped[0]['rule']} {stopped[0]['operation']}" if stopped else "a protected operation"
         policy = f", protected as {stopped[0]['policy_id']}" if stopped and stopped[0]["policy_id"] else ""

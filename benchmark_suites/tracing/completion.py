@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from healguard_core.outcome import STOPPED
+
 _ENDED_WELL = ("returned", "yielded")
 
 
@@ -30,7 +32,7 @@ def completed(counted: Mapping[str, Any], crashes: Sequence[Mapping[str, Any]]) 
 
 def _healed(crash: Mapping[str, Any]) -> bool:
     heal = crash.get("heal") or {"verdict": "blocked"}
-    return bool(heal["verdict"] != "blocked")
+    return bool(heal["verdict"] not in STOPPED)
 
 
 def _call_of(calls: Sequence[Mapping[str, Any]], crash: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -17,7 +17,8 @@ from healguard_core.execution.pause.frame import Ran
 from healguard_core.execution.pause.redaction import Redactor
 from healguard_core.execution.pause.stack import StackFrame
 from healguard_core.execution.pause.trial import Trial, rehearse
-from healguard_core.execution.tracking.tracker import Tracker
+from healguard_core.execution.tracking.static.check import Verdict, judge
+from healguard_core.execution.tracking.tracker import Tracker, spared
 from healguard_core.protocol import (
     PAPER,
     Blocked,
@@ -217,6 +218,9 @@ class Session:
         if watch is not None and watch.stops:
             return self._blocked(code, watch.stops, submit=True, live=True, stdout=ran.stdout), None
         error = ran.error or _leaves_badly(target, ran, resume)
+        ahead = None if error else self._ahead(target, ran, resume)
+        if ahead is not None and ahead.stop is not None:
+            return self._blocked(code, [ahead.stop], submit=True, live=True, stdout=ran.stdout), None
         if not error:
             try:
                 target.paused.write_back(ran)
@@ -243,10 +247,22 @@ class Session:
                 ms=_ms(began),
                 rehearsed=rehearsed,
                 note=note,
-                verdict="unguarded" if not self._config.gate else "gated",
+                verdict="unguarded" if not self._config.gate else "clean" if ahead and ahead.clean else "gated",
             )
         )
         return self._outcome(code, True, ran.stdout, ran.value_repr), resolution
+
+    def _ahead(self, target: StackFrame, ran: Ran, resume: str) -> Optional[Verdict]:
+        """What must become of the heal when the program goes on; None where that is not looked at."""
+        if self._guard is None or self._tracker is None or self._tracker.mode == "off":
+            return None
+        resolution = _resolution(target, ran, resume)
+        bound = dict(ran.bindings, _eh_rtn=ran.return_value) if ran.has_return else ran.bindings
+        elsewhere = self._tracker.marked or any(not text.isidentifier() for text in ran.wrote)
+        policy = self._guard.policy
+        with self._tracker.resting():
+            verdict: Verdict = judge(policy, target.frame, bound, resolution.way, elsewhere, spared)
+        return verdict
 
     def _run(self, target: StackFrame, code: str, watch: Optional[Watch], *, echo: bool) -> Tuple[Ran, Any]:
         """Run ``code`` in the live process, and follow what it writes."""

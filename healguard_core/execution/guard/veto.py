@@ -23,6 +23,10 @@ class StopRule:
 
 
 STOP_RULES: Dict[str, StopRule] = {
+    "HG201": StopRule(
+        "what the heal bound goes on to decide about a protected operation",
+        "heal with a value that the operation does not depend on, or let the error go",
+    ),
     "HG301": StopRule(
         "a protected operation while a heal runs",
         "heal by changing the program's values; leave the operation to the program",

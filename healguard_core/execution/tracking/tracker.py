@@ -118,8 +118,14 @@ class Tracker:
 
     @property
     def marked(self) -> bool:
-        """Whether any object, global or captured variable is known to hold something that a heal wrote."""
-        return bool(self._heap)
+        """Whether any object, global or captured variable is known to hold something that a heal wrote, beside the
+        healing code's own variables.
+        """
+        return any(not self._is_variable_of_heal(owner) for owner in self._heap.owners())
+
+    def _is_variable_of_heal(self, owner: Any) -> bool:
+        places = [mark.places() for mark in self._heap.slots(owner).values()]
+        return type(owner) is CellType and all(one and one[-1][0].co_name == "<heal>" for one in places)
 
     def heal(self, number: int, label: str, frame: FrameType) -> "_Around":
         """Around one run of the healing code of heal ``number``, compiled under ``label``, for the paused ``frame``."""
@@ -181,7 +187,7 @@ class Tracker:
     def resting(self) -> Iterator[None]:
         """Around what the test runner does for itself in this thread: it is not the program's, and is not followed."""
         thread = self._machine.thread() if self._machine.on else None
-        if thread is None or not thread.traced or sys.gettrace() is not self._machine.called:
+        if thread is None or not thread.traced or sys.gettrace() != self._machine.called:
             yield
             return
         sys.settrace(thread.previous)

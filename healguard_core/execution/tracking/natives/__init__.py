@@ -31,8 +31,8 @@ from healguard_core.execution.tracking.natives.concurrent import awaited, is_han
 from healguard_core.execution.tracking.natives.lookup import is_python_callable, plain, unwrapped
 
 __all__ = [
-    "Marks", "NativeCall", "Summary", "awaited", "is_handle", "is_python_callable", "is_python_object", "plain", "summary_of", "task_result",
-    "unpacked", "unwrapped", "visible",
+    "Marks", "NativeCall", "Summary", "awaited", "is_handle", "is_python_callable", "is_python_object", "plain",
+    "summary_of", "task_result", "unpacked", "unwrapped", "visible",
 ]
 
 FILLING_THE_TABLE = (

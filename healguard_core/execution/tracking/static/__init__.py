@@ -1,0 +1,1 @@
+"""Looks ahead from a paused program: does what a heal bound surely reach a protected operation, or surely not?"""
