@@ -101,7 +101,7 @@ def find(callee: Any) -> Optional[Summary]:
     if is_class(callee):
         return COMPUTES if _of_numpy(callee) else None
     if isinstance(callee, types.BuiltinFunctionType):
-        owner = callee.__self__
+        owner: Any = callee.__self__
         named = owner.__name__ if isinstance(owner, types.ModuleType) else ""
         if not named and owner is not None and _of_numpy(owner if is_class(owner) else type(owner)):
             return WRITES if callee.__name__ in _WRITES | _WRITING_FUNCTIONS else COMPUTES

@@ -88,8 +88,9 @@ _HOLDERS: FrozenSet[str] = frozenset((
 def find(callee: Any) -> Optional[Summary]:
     """The summary of a callable that only computes; None for others."""
     kind: Any = type(callee)
+    owner: Any
     if kind in _DESCRIPTORS:
-        owner: Any = callee.__objclass__
+        owner = callee.__objclass__
         stated = _stated(owner)
         if stated in _HOLDERS and callee.__name__ not in _READERS:
             return HOLDER
@@ -99,7 +100,8 @@ def find(callee: Any) -> Optional[Summary]:
     if is_class(callee):
         return DERIVED if _stated(callee) in _TYPES or _stated(callee) in _HOLDERS else None
     if isinstance(callee, types.BuiltinFunctionType) and is_class(callee.__self__):
-        return DERIVED if _stated(callee.__self__) in _TYPES else None
+        owner = callee.__self__
+        return DERIVED if _stated(owner) in _TYPES else None
     module = _module_of(callee)
     if module in _TESTS:
         return NOTHING
