@@ -59,11 +59,25 @@ FLOWS = [
          "q, r = Queue(), Queue(); q.put(path); r.put('x'); sink(r.get())"),
     Flow("task", "asyncio.run(later(path))", "asyncio.run(later('x'))"),
     Flow("cache", "cached(path); sink(cached(path))", "cached(path); sink(cached('x'))"),
+    Flow("default argument", "\n    def f(a=path, b='x'): return a, b\n    sink(f()[0])",
+         "\n    def f(a=path, b='x'): return a, b\n    sink(f()[1])"),
+    Flow("keyword default", "\n    def f(*, a=path, b='x'): return a, b\n    sink(f()[0])",
+         "\n    def f(*, a=path, b='x'): return a, b\n    sink(f()[1])"),
+    Flow("instance dictionary", "vars(box)['left'] = path; sink(box.left)",
+         "vars(box)['left'] = path; sink(box.right)"),
+    Flow("dictionary taken before", "box.left = path; sink(d['left'])", "box.left = path; sink(d['right'])",
+         before="d = vars(box)"),
+    Flow("what a callback reads", "sink(re.sub('x', lambda m: path, 'x'))",
+         "sink(re.sub('x', lambda m: 'y' if path else 'z', 'x'))"),
+    Flow("gathered", "asyncio.run(gathered('x', path, 1))", "asyncio.run(gathered('x', path, 0))"),
+    Flow("yield from", "sink(list(outer(path))[1])", "list(outer(path)); sink(list(outer('x'))[1])"),
+    Flow("future", "with_future(path)", "with_future('x', path)"),
     Flow("finally", "\n    try: sink('x')\n    finally: sink(path)", "\n    try: len(path)\n    finally: sink('x')"),
 ]
 
 MODULE = '''
-import asyncio, contextlib, dataclasses, functools, json, threading
+import asyncio, contextlib, dataclasses, functools, json, re, threading
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from queue import Queue
 from sinks import sink
@@ -125,6 +139,22 @@ async def waited(value):
 
 async def later(value):
     sink(await asyncio.create_task(waited(value)))
+
+async def gathered(one, other, index):
+    sink((await asyncio.gather(waited(one), waited(other)))[index])
+
+def outer(value):
+    got = yield from inner(value)
+    yield got
+
+def inner(value):
+    yield "x"
+    return value
+
+def with_future(value, beside="x"):
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(str.upper, beside).result()
+        sink(pool.submit(str.upper, value).result())
 
 @functools.lru_cache
 def cached(value):
