@@ -1,0 +1,3 @@
+"""What the flows look for and do not find."""
+
+lost = {}
