@@ -67,9 +67,10 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
         tests.append(f"def test_{number}():\n    from programs import p{number}\n    p{number}.main()\n")
     files["test_programs.py"] = "\n".join(tests)
     project = Project(tmp_path_factory.mktemp("catchers")).write(files)
-    said = project.run("-q", "-p", "no:heal", "-rA", "--tb=no")
+    said = project.run("-q", "-p", "no:heal", "-rA", "--tb=no", timeout=600)
     plain = {line.split("::")[1].split()[0]: line.split()[0].lower() for line in said.lines if "::test_" in line}
-    result = project.heal("--heal-journal=journal.jsonl", "--heal-source=programs")
+    result = project.run("--heal=runbook", "--heal-runbook=heals.yaml", "--heal-report=report.json",
+                         "--heal-journal=journal.jsonl", "--heal-source=programs", timeout=600)
     offered: dict[str, list[str]] = {}
     for line in (project.folder / "journal.jsonl").read_text(encoding="utf-8").splitlines():
         event = json.loads(line)

@@ -14,7 +14,7 @@ from typing import Any, FrozenSet, List, Optional
 from . import layout, names, swallowing
 from .handlers import key_of
 from .names import UNKNOWN
-from .passage import Passage, passes, swallows, unsure
+from .passage import Passage, passes, replaces, swallows, unsure
 
 
 def _words(table: str) -> FrozenSet[str]:
@@ -50,6 +50,7 @@ __array_struct__ __array_priority__ __array_ufunc__ __array_function__ __float__
 __buffer__ __dlpack__
 """)
 # Operations that can call a method of a value directly; anything else that seems to call ran a destructor or callback.
+_REPEATS_KEYWORDS = sys.version_info >= (3, 12)
 _WRAPS_SET_NAME = sys.version_info < (3, 12)  # into a RuntimeError
 _SILENT = ("STORE_FAST", "STORE_NAME", "STORE_GLOBAL", "STORE_DEREF", "POP_TOP", "DELETE_FAST", "DELETE_NAME",
            "DELETE_DEREF", "DELETE_GLOBAL", "RETURN_VALUE", "RETURN_CONST", "POP_EXCEPT", "POP_BLOCK", "ROT_TWO",
@@ -194,6 +195,8 @@ def _through(callee: FrameType, caller: FrameType, operation: str, cls: type) ->
         return swallows("a class pattern takes a missing attribute as no match")
     if operation == "IMPORT_FROM" and names.derives(cls, AttributeError):
         return passes(ImportError)
+    if operation == "DICT_MERGE" and _REPEATS_KEYWORDS and names.derives(cls, KeyError) and not running:
+        return replaces("f(**mapping) takes a KeyError of the mapping for a repeated keyword")
     if operation in ("IMPORT_STAR", "CALL_INTRINSIC_1", "DICT_MERGE", "DICT_UPDATE") and names.derives(
             cls, AttributeError) and not running:
         return unsure("{} may swallow an AttributeError".format(operation))

@@ -6,6 +6,7 @@ Python are read from their source; the rest is unsure. An object is never asked:
 
 import ast
 import builtins
+import sys
 import types
 from typing import Any, Callable, Dict, List, Optional
 
@@ -19,6 +20,7 @@ Rule = Callable[[Any, Optional[type], Through], Passage]
 
 _MAX_DEPTH = 5
 _EXITS = ("__exit__", "__aexit__")
+_SUPPRESSES_PARTS = sys.version_info >= (3, 12)
 
 
 def exit_passage(owner: Any, function: Any, cls: Optional[type], through: Through) -> Passage:
@@ -181,6 +183,16 @@ def _swallowing_field(field: str, said: str) -> Rule:
     return rule
 
 
+_suppress_field = _swallowing_field("_exceptions", "contextlib.suppress")
+
+
+def _suppress(owner: Any, cls: Optional[type], through: Through) -> Passage:
+    group = getattr(builtins, "BaseExceptionGroup", None)
+    if _SUPPRESSES_PARTS and cls is not None and names.derives(cls, group):
+        return unsure("contextlib.suppress may take a part of the group, or all of it")
+    return _suppress_field(owner, cls, through)
+
+
 def _generator(owner: Any, cls: Optional[type], through: Through) -> Passage:
     generator = names.attribute(owner, "gen")
     frame = None
@@ -278,7 +290,7 @@ pandas._config.config:option_context pandas.core.config:option_context
 """
 
 TABLE: Dict[str, Rule] = {
-    "contextlib:suppress": _swallowing_field("_exceptions", "contextlib.suppress"),
+    "contextlib:suppress": _suppress,
     "contextlib:_GeneratorContextManager": _generator,
     "contextlib:_AsyncGeneratorContextManager": _generator,
     "contextlib:ExitStack": _exit_stack,
