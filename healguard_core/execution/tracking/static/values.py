@@ -90,7 +90,7 @@ def attribute(owner: Value, name: str) -> Value:
     if type(found) is types.FunctionType:
         return loaded._replace(known=types.MethodType(found, value))
     if type(found) in _C_METHODS:
-        return loaded._replace(known=found.__get__(value))
+        return loaded._replace(known=found.__get__(value, type(value)))  # some crash without the type
     return loaded
 
 
