@@ -7,8 +7,10 @@ import pytest
 from .conftest import Project
 
 SHOP = """
+    import queue
     from shop.bank import wire
 
+    QUEUE = queue.SimpleQueue()
     LOST = {}
 
     def straight():
@@ -96,6 +98,11 @@ SHOP = """
         wire(3)
 
     BOOK = {}
+
+    def queued():
+        amount = LOST["amount"]
+        QUEUE.put(amount)
+        wire(QUEUE.empty())
 """
 BANK = """
     SENT = []
@@ -162,6 +169,6 @@ def test_only_what_must_happen_is_rejected(verdicts: dict[str, dict]) -> None:
 
 def test_clean_is_said_where_all_that_lies_ahead_is_known(verdicts: dict[str, dict]) -> None:
     assert {name for name, test in verdicts.items() if heal_of(test)["verdict"] == "clean"} >= CLEAN
-    for name in CLEAN | {"note_only", "item_of_a_list", "stored"}:
+    for name in CLEAN | {"note_only", "item_of_a_list", "stored", "queued"}:
         assert verdicts[name]["outcome"] == "correct", name
     assert heal_of(verdicts["stored"])["verdict"] == "gated"  # others can read it
