@@ -104,8 +104,8 @@ def summary(events: Sequence[Event]) -> List[Dict[str, Any]]:
 
     Keys: ``crash``, ``error``, ``message``, ``file``, ``function``, ``line``, ``statement``, ``why`` (nobody would
     handle it), ``second_look``, ``thread``, ``actions``, ``heal`` (None without one), ``by`` and ``reason`` (of whoever
-    decided), and ``usage`` where a model was asked. An action has ``kind`` (probe, explore, submit or reraise), ``code``,
-    ``error`` and ``ms``.
+    decided), and ``usage`` where a model was asked. An action has ``kind`` (probe, explore, submit or reraise),
+    ``code``, ``error`` and ``ms``.
     """
     records: List[Dict[str, Any]] = []
     latest: Dict[int, Dict[str, Any]] = {}

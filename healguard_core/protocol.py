@@ -208,7 +208,7 @@ class Probed(Event):
 
 @dataclasses.dataclass
 class Explored(Event):
-    """An agent looked at the repository; what it saw is not kept. ``problem``: why the command gave nothing or ended."""
+    """An agent looked at the repository; what it saw is not kept. ``problem``: why the command gave nothing."""
 
     crash: int = 0
     command: str = ""

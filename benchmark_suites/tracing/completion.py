@@ -36,11 +36,13 @@ def _healed(crash: Mapping[str, Any]) -> bool:
 
 
 def _call_of(calls: Sequence[Mapping[str, Any]], crash: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The last call in which the error of ``crash`` was raised by its statement, which may have several lines."""
+def _call_of(calls: Sequence[Mapping[str, Any]], crash: Mapping[str, Any]) -> Mapping[str, Any] | None:
     file = str(crash["file"]).replace("\\", "/")
     lines = range(crash["line"], crash["line"] + str(crash.get("statement", "")).count("\n") + 1)
+    call: Mapping[str, Any]
     for call in reversed(calls):
+        raised: list[tuple[str, int, str]] = call["raised"]
         if any(line in lines and error == crash["error"] and (file == name or file.endswith("/" + name))
-               for name, line, error in call["raised"]):
+               for name, line, error in raised):
             return call
     return None

@@ -111,7 +111,8 @@ def _text(node: ast.stmt) -> str:
 
 
 def _first(node: ast.stmt) -> int:
-    return min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
+    lines: list[int] = [one.lineno for one in getattr(node, "decorator_list", ())]
+    return min([node.lineno, *lines])
 
 
 def _last(node: ast.stmt) -> int:

@@ -188,7 +188,7 @@ _suppress_field = _swallowing_field("_exceptions", "contextlib.suppress")
 
 def _suppress(owner: Any, cls: Optional[type], through: Through) -> Passage:
     group = getattr(builtins, "BaseExceptionGroup", None)
-    if _SUPPRESSES_PARTS and cls is not None and names.derives(cls, group):
+    if _SUPPRESSES_PARTS and cls is not None and group is not None and names.derives(cls, group):
         return unsure("contextlib.suppress may take a part of the group, or all of it")
     return _suppress_field(owner, cls, through)
 

@@ -129,7 +129,9 @@ def _global(s: Shadow, name: str) -> Optional[Mark]:
         found: Optional[Mark] = s.machine.sinks.read(namespace, name, heap.get(namespace, item(name)))
         return found
     built = namespace.get("__builtins__")
-    mark: Optional[Mark] = heap.get(built if type(built) is dict else vars(built), item(name)) if built is not None else None
+    if built is None:
+        return None
+    mark: Optional[Mark] = heap.get(built if type(built) is dict else vars(built), item(name))
     return mark
 
 
