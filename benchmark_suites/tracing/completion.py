@@ -36,7 +36,7 @@ def _healed(crash: Mapping[str, Any]) -> bool:
 
 
 def _call_of(calls: Sequence[Mapping[str, Any]], crash: Mapping[str, Any]) -> Mapping[str, Any] | None:
-def _call_of(calls: Sequence[Mapping[str, Any]], crash: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The last call in which the error of ``crash`` was raised by its statement, which may have several lines."""
     file = str(crash["file"]).replace("\\", "/")
     lines = range(crash["line"], crash["line"] + str(crash.get("statement", "")).count("\n") + 1)
     call: Mapping[str, Any]
