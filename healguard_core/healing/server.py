@@ -214,9 +214,9 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             answer = self.server.desk.meter.relay(pause.spending, path, body)
         except BudgetSpent as spent:
-            self._answer(403, {"error": {"message": str(spent), "type": "heal_budget", "code": "heal_budget"}})
             if str(spent).startswith("budget:") and not pause.decided:
-                conversation.stop(str(spent))
+                conversation.stop(str(spent))  # before the agent can give up for a reason of its own
+            self._answer(403, {"error": {"message": str(spent), "type": "heal_budget", "code": "heal_budget"}})
             return
         except ProviderFault as fault:
             status = fault.status if 400 <= fault.status < 600 else 502

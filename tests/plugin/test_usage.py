@@ -14,7 +14,7 @@ RULES = ("--heal=rules",)
 @pytest.mark.parametrize(("arguments", "says"), [
     (("--heal=rulez",), "there is no agent 'rulez'; did you mean 'rules'?"),
     (("--heal=runbook",), "add --heal-runbook=FILE"),
-    (("--heal=openhands",), "not available in this version"),
+    (("--heal=openhands",), "pytest-heal agents install openhands"),
     (("--heal=exec:no-such-agent",), "there is no program 'no-such-agent' on PATH"),
     (("--heal=exec:./no-such-agent",), "there is no program './no-such-agent' at "),
     (("--heal=exec:'",), "cannot be split as a shell would"),
@@ -74,7 +74,7 @@ def test_wrong_models(shop: Project, line: str, says: str) -> None:
     ("heal(agnt='rules')", "does not know 'agnt'"),
     ("heal(accept='all')", "choose from none, correct, proceed"),
     ("heal(max_calls=0)", "at least 1"),
-    ("heal(model='gpt')", "not available in this version"),
+    ("heal(model='gpt')", "uses no model; name another agent"),
     ("heal(guard='sinks.yaml')", "sinks.yaml:1: HF400 cannot read the file"),
     ("heal(guard=3)", "name a policy's file, or 'off'"),
     ("heal(agent='rulez')", "did you mean 'rules'"),

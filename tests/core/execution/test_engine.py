@@ -60,6 +60,7 @@ class Project:
     def load(self, source, name="program"):
         (self.folder / f"{name}.py").write_text(source)
         importlib.invalidate_caches()
+        sys.modules.pop(name, None)  # another test may have left a module of this name
         self.modules.append(name)
         return importlib.import_module(name)
 
