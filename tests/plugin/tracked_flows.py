@@ -57,6 +57,14 @@ FLOWS = [
     Flow("thread", "start(sink, path)", "start(sink, other)"),
     Flow("queue", "q = Queue(); q.put(path); sink(q.get())",
          "q, r = Queue(), Queue(); q.put(path); r.put('x'); sink(r.get())"),
+    Flow("replaced field", "sink(Row(*Row('x', 'y')._replace(one=path)).one)",
+         "sink(Row(*Row('x', 'y')._replace(one=path)).two)"),
+    Flow("method of C as callback", "d = {'a': path, 'b': 'x'}; sink(tuple(map(d.pop, ['a', 'b']))[0])",
+         "d = {'a': path, 'b': 'x'}; sink(tuple(map(d.pop, ['a', 'b']))[1])"),
+    Flow("missing key", "sink(Otherwise(path)['q'])", "sink(Otherwise(path)['k'])"),
+    Flow("own dictionary", "box.__dict__['left'] = path; sink(box.__dict__['left'])",
+         "box.__dict__['left'] = path; sink(box.__dict__['right'])"),
+    Flow("attribute by other means", "sink(Guarded(path).anything)", "sink(Guarded(path).something)"),
     Flow("task", "asyncio.run(later(path))", "asyncio.run(later('x'))"),
     Flow("cache", "cached(path); sink(cached(path))", "cached(path); sink(cached('x'))"),
     Flow("default argument", "\n    def f(a=path, b='x'): return a, b\n    sink(f()[0])",
@@ -76,7 +84,7 @@ FLOWS = [
 ]
 
 MODULE = '''
-import asyncio, contextlib, dataclasses, functools, json, re, threading
+import asyncio, collections, contextlib, dataclasses, functools, json, re, threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from queue import Queue
@@ -155,6 +163,22 @@ def with_future(value, beside="x"):
     with ThreadPoolExecutor(1) as pool:
         pool.submit(str.upper, beside).result()
         sink(pool.submit(str.upper, value).result())
+
+Row = collections.namedtuple("Row", "one two")
+
+class Otherwise(dict):
+    def __init__(self, value):
+        self.value = value
+        super().__init__(k="x")
+    def __missing__(self, key):
+        return self.value
+
+class Guarded:
+    def __init__(self, value):
+        object.__setattr__(self, "value", value)
+    def __getattribute__(self, name):
+        own = object.__getattribute__(self, "__dict__")
+        return own["value"] if name == "anything" else "x"
 
 @functools.lru_cache
 def cached(value):

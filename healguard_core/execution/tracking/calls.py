@@ -221,8 +221,8 @@ def settle_effect(s: Shadow, _depth: int) -> None:
 
 
 def _take_returned(s: Shadow, call: NativeCall) -> None:
-    call.returned = [mark for _, mark in s.returned]
-    call.values = [value for value, _ in s.returned]
+    call.returned[:] = [mark for _, mark in s.returned]  # in place: a summary may have handed the list on
+    call.values[:] = [value for value, _ in s.returned]
 
 
 def fit(stack: List[Optional[Mark]], depth: int) -> None:

@@ -193,11 +193,16 @@ class Heap:
 
     def link(self, namespace: Any, owner: Any) -> None:
         """``namespace`` is the dictionary (or the view of it) of ``owner``: its items are the owner's attributes."""
+        if id(namespace) in self._links:
+            return
         try:
             held: Any = weakref.ref(owner)
         except TypeError:
             held = owner
         self._links[id(namespace)] = (namespace, held)
+        entry = self.entries.pop(id(namespace), None)
+        for slot, mark in entry.slots.items() if entry is not None else ():
+            self.put(namespace, slot, None if mark is _CLEAN else mark)  # stored before anybody saw whose it is
 
     def _linked(self, owner: Any, slot: Slot) -> Tuple[Any, Slot]:
         link = self._links.get(id(owner))

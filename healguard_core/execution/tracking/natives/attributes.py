@@ -62,6 +62,9 @@ def load(
         base = class_of_entry(owner, name)
         own = heap.get(base, attribute(name)) if base is not MISSING else None
         return join(found, own, heap.get(owner, attribute(name)))
+    if name == "__dict__":
+        linked(heap, owner, instance_dict(owner))
+        return found
     own = heap.get(owner, attribute(name))
     base = class_of_entry(type(owner), name)
     raw = MISSING if base is MISSING else _NAMESPACE(base)[name]

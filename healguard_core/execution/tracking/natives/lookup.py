@@ -120,9 +120,22 @@ def applied(
     if summary is not None and summary.repeatable and known and result is not MISSING and not any(map(_gives, args)):
         summary.before(inner)
         return summary.after(inner, result)
+    if known and _looks_up(inner):
+        return join(inner.shallow(), call.heap.get(inner.receiver, item(inner.args[0])))
+    held = None if inner.receiver is None or is_class(inner.receiver) else call.heap.reach(inner.receiver)
     if summary is None or not summary.repeatable:
         inner.spoiled()
-    return join(inner.shallow(), *returned, *[visible(call.heap, value) for value in args if value is not MISSING])
+    visibly = [visible(call.heap, value) for value in args if value is not MISSING]
+    return join(inner.shallow(), held, *returned, *visibly)
+
+
+_LOOKUPS = (dict.get, dict.pop, dict.__getitem__)
+
+
+def _looks_up(call: NativeCall) -> bool:
+    """Whether it is plain to see what a C method takes out of the object that it is bound to."""
+    return (call.callee in _LOOKUPS and type(call.receiver) is dict and bool(call.args)
+            and type(call.args[0]) in (str, int))
 
 
 def _gives(value: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from typing import Any, List, Optional, Tuple
 
+from healguard_core.execution.guard.callables import class_entry
 from healguard_core.execution.tracking.calls import (
     Arguments,
     begin,
@@ -12,6 +13,8 @@ from healguard_core.execution.tracking.heap import attribute, item
 from healguard_core.execution.tracking.labels import Mark, join
 from healguard_core.execution.tracking.opcodes.base import V313, V314, opcode, operate, quiet
 from healguard_core.execution.tracking.shadow import Shadow
+
+_PLAIN = (tuple.__dict__["__iter__"], list.__dict__["__iter__"])
 
 
 @opcode("KW_NAMES")
@@ -91,7 +94,7 @@ def _call_ex(s: Shadow, arg: int) -> None:
     heap = s.machine.heap
     args, args_mark = values[2], marks[2]
     arg_marks: List[Optional[Mark]] = []
-    if type(args) in (tuple, list):
+    if class_entry(type(args), "__iter__") in _PLAIN:  # named tuples too
         args = list(args)
         arg_marks = [join(args_mark, heap.get(values[2], ("item", index))) for index in range(len(args))]
     else:
