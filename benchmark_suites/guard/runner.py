@@ -37,7 +37,6 @@ class Trial:
     exact: bool = True
     findings: list[str] = dataclasses.field(default_factory=list)
     effects: list[Any] = dataclasses.field(default_factory=list)
-    seconds: float = 0.0
     problem: str = ""
     output: str = ""
 
