@@ -20,6 +20,8 @@ from healguard_core.execution.tracking.labels import Mark, coarse, join
 from healguard_core.execution.tracking.natives import NativeCall, Summary
 from healguard_core.execution.tracking.shadow import Flight, Shadow
 
+from healguard_core.execution.tracking.sinks import Token
+from healguard_core.execution.tracking.slots import identity
 ATOMS = frozenset((str, int, float, bool, bytes, complex, type(None), type(...)))
 _DEEPEST_WRAPPING = 8
 _partial = functools.partial
@@ -98,7 +100,7 @@ def _python(
         s.pending = _ours(function, arguments, s)
         return
     arguments = arguments._replace(marks=tuple([s.step(mark) for mark in arguments.marks]))
-    flight.codes[id(code)] = Filling(function, arguments)
+    flight.codes[identity(code)] = Filling(function, arguments)
     if code.co_flags & _GENERATOR_KINDS:
         s.pending = _Made(function, arguments, callee_mark)
     else:
@@ -166,7 +168,7 @@ def _class(s: Shadow, flight: Flight, cls: Any, callee_mark: Optional[Mark], arg
             first = cls if name == "__new__" else MISSING
             filled = arguments.before((first,), (callee_mark if name == "__new__" else None,))
             filled = filled._replace(marks=tuple([s.step(mark) for mark in filled.marks]))
-            flight.codes[id(entry.__code__)] = Filling(entry, filled)
+            flight.codes[identity(entry.__code__)] = Filling(entry, filled)
     native(s, cls, callee_mark, arguments)
 
 
@@ -392,9 +394,9 @@ def _widen(heap: Any, flight: Flight) -> None:
     seen = set()
     while waiting and len(flight.pairs) < _MOST_WIDENED:
         value, mark, level = waiting.pop(0)
-        if type(value) in ATOMS or id(value) in seen or level > 3:
+        if type(value) in ATOMS or identity(value) in seen or level > 3:
             continue
-        seen.add(id(value))
+        seen.add(identity(value))
         for part, slot_mark in _elements(heap, value):
             both = join(mark, slot_mark)
             flight.pairs.append((part, both))

@@ -21,6 +21,7 @@ from typing import Any, Dict, List, Set, Tuple
 
 from healguard_core.execution.tracking.frames import MISSING, Places
 from healguard_core.execution.tracking.heap import Heap, parts
+from healguard_core.execution.tracking.slots import identity
 
 _MOST_SEEN = 20000
 _ATOMS = frozenset((str, int, float, bool, bytes, complex, type(None), type(...), BuiltinFunctionType, range, slice,
@@ -53,15 +54,15 @@ class Gate:
             self._since = now
             self._codes.clear()
             self._values.clear()
-        if id(code) not in self._codes:
+        if identity(code) not in self._codes:
             if not heap.names.isdisjoint(code.co_names) or self._through_globals(frame.f_globals, code.co_names):
                 return False
-            self._codes[id(code)] = code
+            self._codes[identity(code)] = code
         values = self._values
         places = Places(frame)
         for index in self._places_of(code):
             value = places.at(index)
-            if type(value) not in _ATOMS and id(value) not in values and self._leads(value):
+            if type(value) not in _ATOMS and identity(value) not in values and self._leads(value):
                 return False
         return True
 
@@ -69,14 +70,14 @@ class Gate:
         """The slots that are filled when a frame of ``code`` begins: parameters and free variables; of one that can
         be resumed, all.
         """
-        known = self._slots.get(id(code))
+        known = self._slots.get(identity(code))
         if known is None or known[0] is not code:
             count = len(code.co_varnames) + sum(1 for name in code.co_cellvars if name not in code.co_varnames)
             given = code.co_argcount + code.co_kwonlyargcount
             given += bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)
             free = range(count, count + len(code.co_freevars))
             filled = range(count) if code.co_flags & _GENERATOR_KINDS else range(given)
-            known = self._slots[id(code)] = (code, tuple(filled) + tuple(free))
+            known = self._slots[identity(code)] = (code, tuple(filled) + tuple(free))
         found: Tuple[int, ...] = known[1]
         return found
 
@@ -98,15 +99,18 @@ class Gate:
         waiting = [value]
         while waiting:
             one = waiting.pop()
-            if type(one) in _ATOMS or id(one) in seen or id(one) in self._values or isinstance(one, ModuleType):
+            if type(one) in _ATOMS or isinstance(one, ModuleType):
+                continue
+            number = identity(one)
+            if number in seen or number in self._values:
                 continue
             if heap.marked(one) or type(one).__name__ in _HIDING:
                 return True
-            seen.add(id(one))
+            seen.add(number)
             if len(seen) > _MOST_SEEN:
                 return True
             cls = one if isinstance(one, type) else type(one)
-            if id(cls) not in seen:
+            if identity(cls) not in seen:
                 waiting.extend(_held_by_class(cls))
             if type(one) is not FunctionType or one is value:  # another function is asked about when it is called
                 waiting.extend(parts(one))

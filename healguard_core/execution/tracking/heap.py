@@ -19,6 +19,7 @@ from healguard_core.execution.tracking.slots import (
     WHOLE,
     Slot,
     attribute,
+    identity,
     item,
 )
 
@@ -80,7 +81,7 @@ class Heap:
         """The mark of what a load from ``slot`` of ``owner`` gives, not counting the references to either."""
         if self._links:
             owner, slot = self._linked(owner, slot)
-        entry = self.entries.get(id(owner))
+        entry = self.entries.get(identity(owner))
         if entry is None:
             return None
         slots = entry.slots
@@ -96,14 +97,14 @@ class Heap:
         """Say what a store to ``slot`` of ``owner`` stored: a marked value, or a clean one."""
         if self._links:
             owner, slot = self._linked(owner, slot)
-        entry = self.entries.get(id(owner))
+        entry = self.entries.get(identity(owner))
         if mark is None:
             if entry is not None:
                 self._clear(owner, entry, slot)
             return
         self.changes += 1
         if entry is None:
-            entry = self.entries[id(owner)] = _Entry(owner, self._forgetter(id(owner)))
+            entry = self.entries[identity(owner)] = _Entry(owner, self._forgetter(identity(owner)))
         entry.slots[slot] = mark
         if slot[0] in ("attribute", "item") and type(slot[1]) is str:
             self.names.add(slot[1])
@@ -122,23 +123,23 @@ class Heap:
 
     def clear(self, owner: Any) -> None:
         """Everything in ``owner`` was replaced by clean values."""
-        self.entries.pop(id(owner), None)
+        self.entries.pop(identity(owner), None)
 
     def any(self, owner: Any) -> Optional[Mark]:
         """The union of the marks directly in ``owner``."""
-        entry = self.entries.get(id(owner))
+        entry = self.entries.get(identity(owner))
         if entry is None:
             return None
         return join(*[mark for mark in entry.slots.values() if mark is not _CLEAN])
 
     def slots(self, owner: Any) -> Dict[Slot, Mark]:
         """A copy of the marked slots of ``owner``."""
-        entry = self.entries.get(id(owner))
+        entry = self.entries.get(identity(owner))
         return {} if entry is None else {slot: mark for slot, mark in entry.slots.items() if mark is not _CLEAN}
 
     def marked(self, owner: Any) -> bool:
         """Whether anything directly in ``owner`` may be marked."""
-        return id(owner) in self.entries
+        return identity(owner) in self.entries
 
     def _clear(self, owner: Any, entry: _Entry, slot: Slot) -> None:
         if slot is WHOLE or slot is ELEMENTS:
@@ -146,7 +147,7 @@ class Heap:
         if WHOLE in entry.slots or (slot[0] in ("item", "key") and ELEMENTS in entry.slots):
             entry.slots[slot] = _CLEAN
         elif entry.slots.pop(slot, None) is not None and not entry.slots:
-            del self.entries[id(owner)]
+            del self.entries[identity(owner)]
 
     def _forgetter(self, number: int) -> Callable[[Any], None]:
         entries, notes = self.entries, self._notes
@@ -161,7 +162,7 @@ class Heap:
 
     def moved(self, owner: Any, place: Callable[[int], Optional[int]]) -> None:
         """The items of a list were shifted: ``place`` gives an old index' new one, None where the item is gone."""
-        entry = self.entries.get(id(owner))
+        entry = self.entries.get(identity(owner))
         if entry is None:
             return
         shifted: Dict[Slot, Mark] = {}
@@ -174,7 +175,7 @@ class Heap:
                 shifted[("item", now)] = mark
         entry.slots = shifted
         if not shifted:
-            del self.entries[id(owner)]
+            del self.entries[identity(owner)]
 
     def inserted(self, owner: Any, index: int, count: int = 1) -> None:
         """``count`` items came in before ``index`` of a list."""
@@ -193,19 +194,19 @@ class Heap:
 
     def link(self, namespace: Any, owner: Any) -> None:
         """``namespace`` is the dictionary (or the view of it) of ``owner``: its items are the owner's attributes."""
-        if id(namespace) in self._links:
+        if identity(namespace) in self._links:
             return
         try:
             held: Any = weakref.ref(owner)
         except TypeError:
             held = owner
-        self._links[id(namespace)] = (namespace, held)
-        entry = self.entries.pop(id(namespace), None)
+        self._links[identity(namespace)] = (namespace, held)
+        entry = self.entries.pop(identity(namespace), None)
         for slot, mark in entry.slots.items() if entry is not None else ():
             self.put(namespace, slot, None if mark is _CLEAN else mark)  # stored before anybody saw whose it is
 
     def _linked(self, owner: Any, slot: Slot) -> Tuple[Any, Slot]:
-        link = self._links.get(id(owner))
+        link = self._links.get(identity(owner))
         if link is None:
             return owner, slot
         held = link[1]() if type(link[1]) is weakref.ref else link[1]
@@ -215,16 +216,16 @@ class Heap:
 
     def note(self, owner: Any) -> Any:
         """What a summary has noted about an object (an iterator's source and position), None without a note."""
-        found = self._notes.get(id(owner))
+        found = self._notes.get(identity(owner))
         return None if found is None else found[1]
 
     def set_note(self, owner: Any, note: Any) -> None:
         """Note something about an object for as long as it lives."""
         try:
-            held = weakref.ref(owner, self._forgetter(id(owner)))
+            held = weakref.ref(owner, self._forgetter(identity(owner)))
         except TypeError:
             held = owner
-        self._notes[id(owner)] = (held, note)
+        self._notes[identity(owner)] = (held, note)
 
     # ----------------------------------------------------------------- contents
 
@@ -241,12 +242,12 @@ class Heap:
         while level:
             following: List[Any] = []
             for one in level:
-                if type(one) in _ATOMS or id(one) in seen:
+                if type(one) in _ATOMS or identity(one) in seen:
                     continue
-                seen.add(id(one))
+                seen.add(identity(one))
                 if len(seen) > _MOST_OBJECTS:
                     return join(found, coarse(self.everything()))
-                if id(one) in self.entries:
+                if identity(one) in self.entries:
                     found = join(found, self.any(one))
                 following.extend(parts(one))
             level = following

@@ -15,6 +15,7 @@ from healguard_core.execution.guard.policy import Operation
 from healguard_core.execution.guard.veto import Stop, Veto, shown
 from healguard_core.execution.tracking.program import Program, program_of
 from healguard_core.execution.tracking.sinks import Sinks, spelled, writes
+from healguard_core.execution.tracking.slots import identity
 
 _getprofile, _setprofile = sys.getprofile, sys.setprofile
 _LITERALS = ("LOAD_CONST", "LOAD_SMALL_INT")
@@ -69,13 +70,13 @@ class LiteralRule:
         """A profile event."""
         inside = self._inside.setdefault(threading.get_ident(), set())
         if event in ("c_return", "c_exception"):
-            inside.discard(id(frame))
+            inside.discard(identity(frame))
         elif event == "c_call":
             if not is_ours(frame.f_code):
                 self._judge(frame, callee, frame)
-            inside.add(id(frame))
+            inside.add(identity(frame))
         elif event == "call" and frame.f_back is not None and not is_ours(frame.f_code):
-            self._judge_function(frame, frame.f_back, id(frame.f_back) in inside)
+            self._judge_function(frame, frame.f_back, identity(frame.f_back) in inside)
 
     def _judge_function(self, frame: FrameType, caller: FrameType, from_c: bool) -> None:
         operation = self._sinks.by_code(frame.f_code)

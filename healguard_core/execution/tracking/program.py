@@ -10,6 +10,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
 from healguard_core.execution.pause import flow as flows
 from healguard_core.execution.pause.slots import slot_names
+from healguard_core.execution.tracking.slots import identity
 
 _MOST_KEPT = 5000
 _GENERATOR_KINDS = 0x20 | 0x80 | 0x200
@@ -36,11 +37,11 @@ _known: Dict[int, Program] = {}
 
 def program_of(code: CodeType) -> Program:
     """The program of ``code``. Remembered."""
-    known = _known.get(id(code))
+    known = _known.get(identity(code))
     if known is None:
         if len(_known) > _MOST_KEPT:
             _known.clear()
-        known = _known[id(code)] = _read(code)
+        known = _known[identity(code)] = _read(code)
     return known
 
 

@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from healguard_core.execution.tracking.frames import Places
 from healguard_core.execution.tracking.labels import Mark, coarse, join
 from healguard_core.execution.tracking.program import Program, program_of
+from healguard_core.execution.tracking.slots import identity
 
 
 class Flight:
@@ -43,8 +44,8 @@ class Shadow:
         self.program = program
         self.code: CodeType = frame.f_code
         self.steps = steps
-        self.frame_id = id(frame)
-        self.back = 0 if frame.f_back is None else id(frame.f_back)
+        self.frame_id = identity(frame)
+        self.back = 0 if frame.f_back is None else identity(frame.f_back)
         self.globals = frame.f_globals
         self.places = Places(frame)
         self.base = len(program.slots)

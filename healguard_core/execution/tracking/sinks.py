@@ -15,6 +15,7 @@ from healguard_core.execution.guard.veto import Stop, Veto, shown
 from healguard_core.execution.tracking.heap import Heap
 from healguard_core.execution.tracking.labels import Mark, Place, join
 
+from healguard_core.execution.tracking.slots import identity
 _NAMES = {"__builtins__": {name: getattr(builtins, name) for name in (
     "abs", "all", "any", "bool", "float", "int", "isinstance", "len", "max", "min", "round", "set", "sorted", "str",
     "sum", "tuple", "list", "dict", "bytes",
@@ -65,17 +66,19 @@ class Sinks:
 
     def operation(self, callee: Any) -> Optional[Operation]:
         """The protected operation that calling ``callee`` is."""
-        known = self._known.get(id(callee))
+        known = self._known.get(identity(callee))
         if known is not None and known[0] is callee:
             return known[1]
         found = self._policy.match(callee)
         if isinstance(callee, _STABLE) and (type(callee) is not FunctionType or not callee.__dict__):
             if len(self._known) > _MOST_KNOWN:
                 self._known.clear()
-            self._known[id(callee)] = (callee, found)
+            self._known[identity(callee)] = (callee, found)
         return found
 
     def check(self, s: Any, original: Any, callee: Any, callee_mark: Optional[Mark], arguments: Any) -> None:
+        if found is not None and _leaves_it_to_its_body(found, callee):
+            found = None
         """A call is about to happen; raises the veto when healed data decides about a protected one."""
         operation = self.operation(original) or (None if original is callee else self.operation(callee))
         if operation is None:
@@ -131,11 +134,23 @@ class Sinks:
 
     def by_code(self, code: CodeType) -> Optional[Operation]:
         """The protected operation whose Python body is ``code``."""
-        for operation in self._policy.operations:
-            for function in operation.functions:
-                if function.__code__ is code:
-                    return operation
-        return None
+        found = self._of_body(code)
+        return found[0][1] if found else None
+
+    def _of_body(self, code: CodeType) -> List[Tuple[FunctionType, Operation]]:
+        return [one for one in self.bodies.get(code.co_name, ()) if one[0].__code__ is code]
+
+    def entered(
+        self, s: Any, code: CodeType, checked: Any, args: Tuple[Token, ...], named: Dict[str, Token]
+    ) -> None:
+        """A Python function with body ``code`` begins, whoever called it: map, a descriptor, an executor. ``s`` is to
+        blame; ``checked`` is what was looked at when ``s`` called.
+        """
+        for function, operation in self._of_body(code):
+            given, names = _received(function, operation, args)
+            if given is None or (checked is not None and checked == (operation.entry, True)):
+                continue
+            self._decide(s, operation, given, named, key_values(names, operation.entry.key, given, named))
 
     def _mark_of(self, token: Any) -> Optional[Mark]:
         if type(token) is Token:
@@ -211,10 +226,10 @@ class _Calling:
     """C callables that call what they are given."""
 
     def __init__(self) -> None:
-        self._ids = {id(one): one for one in _calling()}
+        self._ids = {identity(one): one for one in _calling()}
 
     def __contains__(self, callee: object) -> bool:
-        return id(callee) in self._ids
+        return identity(callee) in self._ids
 
 
 CALLING = _Calling()

@@ -23,6 +23,7 @@ from healguard_core.execution.tracking.opcodes import step_of
 from healguard_core.execution.tracking.program import Program
 from healguard_core.execution.tracking.shadow import Flight, Shadow, new_shadow
 from healguard_core.execution.tracking.sinks import Sinks
+from healguard_core.execution.tracking.slots import identity
 from healguard_core.execution.tracking.wall import switches_off, watch
 
 _gettrace, _settrace, _getframe = sys.gettrace, sys.settrace, sys._getframe
@@ -131,17 +132,17 @@ class Machine:
 
     def steps_of(self, program: Program) -> List[Any]:
         """The instructions of ``program`` as functions with their arguments, by index."""
-        known = self._steps.get(id(program))
+        known = self._steps.get(identity(program))
         if known is None:
             steps = [(step_of(name), argument) for name, argument in zip(program.names, program.args)]
-            known = self._steps[id(program)] = (program, steps)
+            known = self._steps[identity(program)] = (program, steps)
         found: List[Any] = known[1]
         return found
 
     def namespace(self, s: Shadow) -> Any:
         """The mapping of names of a frame at module level or in a class body; None for others."""
         frame = s.thread.frame
-        if frame is None or id(frame) != s.frame_id or s.code.co_flags & 1:
+        if frame is None or identity(frame) != s.frame_id or s.code.co_flags & 1:
             return None
         return frame.f_locals
 
@@ -220,20 +221,20 @@ class Machine:
 
     def is_spared(self, code: CodeType) -> bool:
         """Whether frames of ``code`` are never followed: ours and the test runner's."""
-        known = self._spare_known.get(id(code))
+        known = self._spare_known.get(identity(code))
         if known is None or known[0] is not code:
-            known = self._spare_known[id(code)] = (code, is_ours(code) or self._spared(code))
+            known = self._spare_known[identity(code)] = (code, is_ours(code) or self._spared(code))
         return bool(known[1])
 
     def arm(self, frame: FrameType) -> Optional[Shadow]:
         """Follow a frame that runs already, from where it stands. None for one that is never followed."""
         if self.is_spared(frame.f_code):
             return None
-        shadow = self._shadows.get(id(frame))
+        shadow = self._shadows.get(identity(frame))
         if shadow is None or shadow.code is not frame.f_code:
             shadow = new_shadow(self, self.thread(), frame)
             shadow.arm_midway(frame)
-            self._shadows[id(frame)] = shadow
+            self._shadows[identity(frame)] = shadow
         self._attach(frame, shadow)
         return shadow
 
@@ -245,7 +246,7 @@ class Machine:
 
     def shadow_of(self, frame: FrameType) -> Optional[Shadow]:
         """The shadow of a frame that is followed."""
-        found = self._shadows.get(id(frame))
+        found = self._shadows.get(identity(frame))
         return found if found is not None and found.code is frame.f_code else None
 
     def _attach(self, frame: FrameType, shadow: Shadow) -> None:
@@ -267,7 +268,7 @@ class Machine:
                 thread = self.thread()
             elif not marked and thread.plain:
                 current = thread.current
-                if (current is None or current.flight is None) and not handed and id(frame) not in shadows:
+                if (current is None or current.flight is None) and not handed and identity(frame) not in shadows:
                     return None
             return self._follow(thread, frame, event, arg)
 
@@ -295,9 +296,19 @@ class Machine:
 
     def _is_untouched(self, thread: Thread, frame: FrameType, code: CodeType) -> bool:
         """Whether ``frame`` can neither read a mark nor move one, or does not run for the program."""
+    def _protect(self, thread: Thread, frame: FrameType, shadow: Shadow, local: "_Local") -> None:
+        """The frame may be that of a protected operation: raises the veto in it before its first instruction."""
+        try:
+            calls.check_entry(shadow, thread.current, max(frame.f_lasti, 0) >> 1)
+        except Veto as veto:
+            __tracebackhide__ = True
+            self._shadows.pop(identity(frame), None)
+            rearm(self, frame, local)
+            raise veto.with_traceback(None) from None
+
         flight = None if thread.current is None else thread.current.flight
         clean = flight is None or calls.in_flight(self.heap, flight) is None
-        quiet = thread.ambient is None and not self._through_runner and id(frame) not in self._shadows
+        quiet = thread.ambient is None and not self._through_runner and identity(frame) not in self._shadows
         if clean and quiet and self._gate.is_closed(frame, code, self.events):
             return True
         return not self._concerns(thread, frame)
@@ -306,7 +317,7 @@ class Machine:
         """Whether ``frame`` runs for the program, not for us or for the test runner. Sets who called it."""
         parent = thread.current
         at = frame.f_back
-        if parent is not None and at is not None and id(at) == parent.frame_id:
+        if parent is not None and at is not None and identity(at) == parent.frame_id:
             return True
         while at is not None:
             found = self.shadow_of(at)
@@ -326,10 +337,10 @@ class Machine:
         parent = thread.current
         back = frame.f_back
         flight = parent.flight if parent is not None else None
-        shadow = self._shadows.get(id(frame))
+        shadow = self._shadows.get(identity(frame))
         if shadow is not None and shadow.code is code:  # a generator goes on
             shadow.thread = thread
-            shadow.back = 0 if back is None else id(back)
+            shadow.back = 0 if back is None else identity(back)
             self._resumed(shadow, parent, flight, frame)
         else:
             shadow = new_shadow(self, thread, frame)
@@ -343,7 +354,7 @@ class Machine:
                 if self._through_runner and parent is None:
                     calls.fill_from_flight(shadow, Flight(list(self._through_runner)))
             else:
-                filling = flight.codes.get(id(code))
+                filling = flight.codes.get(identity(code))
                 if filling is not None and parent is not None and shadow.back == parent.frame_id:
                     calls.fill(shadow, filling)
                 else:
@@ -375,8 +386,8 @@ class Machine:
         if not failed and shadow.program.names[shadow.at] == "YIELD_VALUE":
             if shadow.made is None:
                 shadow.made = frame  # so that nobody else gets its identity; until the end
-        elif self._shadows.get(id(frame)) is shadow:
-            del self._shadows[id(frame)]
+        elif self._shadows.get(identity(frame)) is shadow:
+            del self._shadows[identity(frame)]
         back = frame.f_back
         parent = self.shadow_of(back) if back is not None else None
         if not shadow.code.co_flags & 1 and shadow.code.co_name != "<module>":

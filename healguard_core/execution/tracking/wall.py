@@ -14,6 +14,7 @@ from healguard_core.execution.guard.extent import is_ours
 _getframe = sys._getframe
 _ident = threading.get_ident
 _TRACING = frozenset(("sys.settrace", "sys.setprofile", "sys.monitoring.register_callback"))
+_CONSTANT = frozenset(("builtins.id", "object.__getattr__", "sys._getframe"))  # told all the time, and never protected
 
 Judge = Callable[[str, Tuple[Any, ...], FrameType], Optional[BaseException]]
 """What is to be raised in place of an audited operation; None lets it happen."""
@@ -25,7 +26,7 @@ def _make() -> Any:
     installed: List[bool] = []
 
     def hook(event: str, args: Tuple[Any, ...]) -> None:
-        if not judges:
+        if not judges or event in _CONSTANT:
             return
         ident = _ident()
         if ident in busy:

@@ -7,6 +7,7 @@ from healguard_core.execution.guard.callables import MISSING, class_entry, insta
 from healguard_core.execution.tracking.heap import ELEMENTS, WHOLE, Heap, Slot, attribute, item, parts
 from healguard_core.execution.tracking.labels import Mark, coarse, join
 
+from healguard_core.execution.tracking.slots import identity
 Marks = Tuple[Optional[Mark], ...]
 LENGTH = attribute("__len__")
 """How many items a container has, where a heal or a marked number decided that."""
@@ -136,9 +137,9 @@ def visible(heap: Heap, value: Any) -> Optional[Mark]:
     waiting = [value]
     while waiting:
         one = waiting.pop()
-        if type(one) in _ATOMS or id(one) in seen:
+        if type(one) in _ATOMS or identity(one) in seen:
             continue
-        seen[id(one)] = one
+        seen[identity(one)] = one
         if len(seen) > _MOST_CONTENTS:
             return join(found, coarse(heap.everything()))
         if type(one) in _CALLED:
@@ -258,7 +259,7 @@ class Table:
         """``summary`` is that of each of ``callees`` (`MISSING` ones, which this Python lacks, are left out)."""
         for callee in callees:
             if callee is not MISSING and callee is not None:
-                self.callables.setdefault(id(callee), (callee, summary))
+                self.callables.setdefault(identity(callee), (callee, summary))
 
     def rule(self, *callees: Any, reads: bool = False) -> Callable[[Any], Any]:
         """The decorated rule is that of ``callees``: ``rule(call, result)``, or a generator ``rule(call)``. ``reads``:
@@ -283,7 +284,7 @@ class Table:
 
     def find(self, callee: Any) -> Optional[Summary]:
         """The summary of exactly ``callee``."""
-        found = self.callables.get(id(callee))
+        found = self.callables.get(identity(callee))
         if found is not None:
             return found[1]
         for kind in type.__dict__["__mro__"].__get__(type(callee)):

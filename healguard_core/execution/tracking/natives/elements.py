@@ -13,6 +13,7 @@ from healguard_core.execution.guard.callables import MISSING, class_entry
 from healguard_core.execution.tracking.heap import ELEMENTS, KEY, Heap, item
 from healguard_core.execution.tracking.labels import Mark, join
 from healguard_core.execution.tracking.natives.call import NativeCall, visible
+from healguard_core.execution.tracking.slots import identity
 
 _gc_referents = gc.get_referents
 _length_hint = operator.length_hint
@@ -73,7 +74,7 @@ def ahead(heap: Heap, iterable: Any, mark: Optional[Mark]) -> Ahead:
     """What ``iterable``, reached by a reference with ``mark``, will give. Consumes nothing, runs no program code."""
     handler = _BY_TYPE.get(type(iterable))
     if handler is None:
-        handler = _BY_ITER.get(id(class_entry(type(iterable), "__iter__")))
+        handler = _BY_ITER.get(identity(class_entry(type(iterable), "__iter__")))
     if handler is not None:
         return handler(heap, iterable, mark)
     if is_driven(iterable):
@@ -183,7 +184,7 @@ for _kind, _handler in (
     (list, _list), (tuple, _tuple), (collections.deque, _deque), (dict, _dict), (collections.OrderedDict, _dict),
     (set, _set), (frozenset, _set), (str, _uniform), (bytes, _uniform), (bytearray, _uniform), (range, _uniform),
 ):
-    _BY_ITER[id(_kind.__iter__)] = _handler
+    _BY_ITER[identity(_kind.__iter__)] = _handler
 
 _one: Any
 for _one in ({}, collections.OrderedDict()):
@@ -383,7 +384,7 @@ def assigned(call: NativeCall, source: Ahead, values: Sequence[Any]) -> List[Flo
     if source.flows is None:
         if len(call.values) == len(returned) and source.wrap is None:
             by_callbacks = _by_callbacks(call)
-            return [Flow(value, join(source.rest, by_callbacks.get(id(value)))) for value in values]
+            return [Flow(value, join(source.rest, by_callbacks.get(identity(value)))) for value in values]
         in_step = len(values) <= len(returned) <= len(values) + 1
         union = join(*returned)
         flows = [Flow(MISSING, join(source.rest, returned[i] if in_step else union)) for i in range(len(values))]
@@ -399,7 +400,7 @@ def _by_callbacks(call: NativeCall) -> Dict[int, Optional[Mark]]:
     """What callbacks returned, by identity. Those that were not followed returned clean values."""
     known: Dict[int, Optional[Mark]] = {}
     for value, mark in zip(call.values, call.returned):
-        known[id(value)] = join(known.get(id(value)), mark)
+        known[identity(value)] = join(known.get(identity(value)), mark)
     return known
 
 
@@ -408,9 +409,9 @@ def identified(source: Ahead, values: Sequence[Any]) -> List[Flow]:
     known: Dict[int, Optional[Mark]] = {}
     for flow in source.flows or ():
         if flow.value is not MISSING:
-            known[id(flow.value)] = join(known.get(id(flow.value)), flow.union())
+            known[identity(flow.value)] = join(known.get(identity(flow.value)), flow.union())
     union = source.union()
-    return [Flow(value, known.get(id(value), union)) for value in values]
+    return [Flow(value, known.get(identity(value), union)) for value in values]
 
 
 def settle(call: NativeCall, flow: Flow) -> Optional[Mark]:

@@ -13,6 +13,7 @@ from healguard_core.execution.tracking.natives import elements
 from healguard_core.execution.tracking.natives.call import DERIVED, LENGTH, NativeCall, visible
 from healguard_core.execution.tracking.natives.elements import Ahead, Flow, ahead, last, referents, settle
 from healguard_core.execution.tracking.natives.lookup import TABLE, applied, is_python_callable
+from healguard_core.execution.tracking.slots import identity
 
 FUNCTION = attribute("func")
 
@@ -282,21 +283,25 @@ def sorted_flows(call: NativeCall, source: Ahead, result: List[Any]) -> List[Flo
     for flow in source.flows:
         if flow.value is MISSING:
             return _sorted_pairs(source, result)
-        waiting.setdefault(id(flow.value), []).append(flow)
-    return [waiting[id(value)].pop(0) if waiting.get(id(value)) else Flow(value, source.union()) for value in result]
+        waiting.setdefault(identity(flow.value), []).append(flow)
+    found = []
+    for value in result:
+        same = waiting.get(identity(value))
+        found.append(same.pop(0) if same else Flow(value, source.union()))
+    return found
 
 
 def _sorted_pairs(source: Ahead, result: List[Any]) -> List[Flow]:
     """Fresh tuples are found again by the identity of what they hold; those alike carry the marks of all alike."""
     alike: Any = {}
     for flow in source.flows or ():
-        values = tuple(id(part.value) for part in flow.parts or ())
+        values = tuple(identity(part.value) for part in flow.parts or ())
         if not values or any(part.value is MISSING for part in flow.parts or ()):
             return [Flow(value, source.union()) for value in result]
         alike.setdefault(values, []).append(flow)
     found = []
     for value in result:
-        flows = alike.get(tuple(map(id, value))) if isinstance(value, tuple) else None
+        flows = alike.get(tuple(map(identity, value))) if isinstance(value, tuple) else None
         if not flows:
             found.append(Flow(value, source.union()))
             continue

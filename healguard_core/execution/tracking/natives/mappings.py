@@ -13,6 +13,7 @@ from healguard_core.execution.tracking.labels import Mark, join
 from healguard_core.execution.tracking.natives.call import DERIVED, LENGTH, NOTHING, NativeCall, entry, visible
 from healguard_core.execution.tracking.natives.elements import Ahead, Flow, ahead, assigned, referents
 from healguard_core.execution.tracking.natives.lookup import TABLE
+from healguard_core.execution.tracking.slots import identity
 
 Steps = Generator[None, Any, Optional[Mark]]
 _Ordered, _Default = collections.OrderedDict, collections.defaultdict
@@ -78,8 +79,8 @@ class _Filling:
         elif self.protocol:
             heap.add(owner, ELEMENTS, join(self.mark, call.ambient, heap.reach(call.args[0]), *call.returned))
         elif self.source.flows is None or not self._pairs(owner, self.source.flows, not list(known)):
-            before = dict.fromkeys(map(id, known))
-            new = [key for key in dict.keys(owner) if id(key) not in before]
+            before = dict.fromkeys(map(identity, known))
+            new = [key for key in dict.keys(owner) if identity(key) not in before]
             flows = assigned(call, self.source, new) if len(new) == len(owner) else []
             self._unknown(owner, flows)
         for name in call.kwargs:
