@@ -1,6 +1,7 @@
 """Values on the value stack and in the slots of a live frame, read through `ctypes` behind the self-test of pause.
 
-May import pause. Nothing here runs program code.
+All memory is one array of references here, so that reading one makes no object of `ctypes` and tells no audit hook of
+it. May import pause and slots. Nothing here runs program code.
 """
 
 import ctypes
@@ -9,12 +10,15 @@ from types import FrameType
 from typing import Any, List
 
 from healguard_core.execution.pause import slots
+from healguard_core.execution.tracking.slots import identity
 
 _WORD = ctypes.sizeof(ctypes.c_void_p)
 _TAGS = 3 if sys.version_info >= (3, 14) else 0
-_word = ctypes.c_size_t.from_address
-_object = ctypes.py_object.from_address
-_cast, _py_object = ctypes.cast, ctypes.py_object
+_COUNT = sys.maxsize // (2 * _WORD)
+_words = (ctypes.c_size_t * _COUNT).from_address(0)
+_objects = (ctypes.py_object * _COUNT).from_address(0)
+_INNER = 3  # the word of a frame object that points to the interpreter's frame, after count, type and f_back
+_origin: List[int] = []
 
 
 class Missing:
@@ -26,7 +30,16 @@ MISSING = Missing()
 
 def readable() -> bool:
     """Whether value stacks can be read on this interpreter. The first call runs the self-test."""
-    return slots.available() and sys.version_info >= (3, 11)
+    return bool(_measured())
+
+
+def _measured() -> int:
+    """The words from the interpreter's frame to the first slot; 0 where it is not known."""
+    if not _origin:
+        frame = sys._getframe()
+        known = slots.available() and sys.version_info >= (3, 11) and identity(frame) << 4 == id(frame)
+        _origin.append(slots.address(frame) // _WORD - _words[(identity(frame) << 1) + _INNER] // _WORD if known else 0)
+    return _origin[0]
 
 
 class Places:
@@ -35,18 +48,30 @@ class Places:
     __slots__ = ("_start",)
 
     def __init__(self, frame: FrameType) -> None:
-        self._start = slots.address(frame)
+        # An object's address is 16 times its identity: that is how CPython hashes pointers, and objects lie at 16.
+        self._start = (_words[(identity(frame) << 1) + _INNER] >> 3) + _origin[0]
 
     def at(self, index: int) -> Any:
         """What lies at ``index``, `MISSING` for nothing."""
-        if not _TAGS:
-            try:
-                return _object(self._start + index * _WORD).value
-            except ValueError:
-                return MISSING
-        address = _word(self._start + index * _WORD).value & ~_TAGS
-        return _cast(address, _py_object).value if address else MISSING
+        place = self._start + index
+        if _TAGS:
+            return _tagged(place)
+        try:
+            return _objects[place]
+        except ValueError:
+            return MISSING
 
     def several(self, index: int, count: int) -> List[Any]:
         """What lies at ``count`` places from ``index`` on."""
-        return [self.at(place) for place in range(index, index + count)]
+        place = self._start + index
+        if not _TAGS:
+            try:
+                return _objects[place:place + count]
+            except ValueError:
+                pass
+        return [self.at(number) for number in range(index, index + count)]
+
+
+def _tagged(place: int) -> Any:
+    address = _words[place] & ~_TAGS
+    return ctypes.cast(address, ctypes.py_object).value if address else MISSING
