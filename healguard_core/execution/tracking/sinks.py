@@ -14,8 +14,8 @@ from healguard_core.execution.guard.policy import Condition, Operation, Policy
 from healguard_core.execution.guard.veto import Stop, Veto, shown
 from healguard_core.execution.tracking.heap import Heap
 from healguard_core.execution.tracking.labels import Mark, Place, join
-
 from healguard_core.execution.tracking.slots import identity
+
 _NAMES = {"__builtins__": {name: getattr(builtins, name) for name in (
     "abs", "all", "any", "bool", "float", "int", "isinstance", "len", "max", "min", "round", "set", "sorted", "str",
     "sum", "tuple", "list", "dict", "bytes",
@@ -77,8 +77,6 @@ class Sinks:
         return found
 
     def check(self, s: Any, original: Any, callee: Any, callee_mark: Optional[Mark], arguments: Any) -> None:
-        if found is not None and _leaves_it_to_its_body(found, callee):
-            found = None
         """A call is about to happen; raises the veto when healed data decides about a protected one."""
         operation = self.operation(original) or (None if original is callee else self.operation(callee))
         if operation is None:
@@ -134,23 +132,11 @@ class Sinks:
 
     def by_code(self, code: CodeType) -> Optional[Operation]:
         """The protected operation whose Python body is ``code``."""
-        found = self._of_body(code)
-        return found[0][1] if found else None
-
-    def _of_body(self, code: CodeType) -> List[Tuple[FunctionType, Operation]]:
-        return [one for one in self.bodies.get(code.co_name, ()) if one[0].__code__ is code]
-
-    def entered(
-        self, s: Any, code: CodeType, checked: Any, args: Tuple[Token, ...], named: Dict[str, Token]
-    ) -> None:
-        """A Python function with body ``code`` begins, whoever called it: map, a descriptor, an executor. ``s`` is to
-        blame; ``checked`` is what was looked at when ``s`` called.
-        """
-        for function, operation in self._of_body(code):
-            given, names = _received(function, operation, args)
-            if given is None or (checked is not None and checked == (operation.entry, True)):
-                continue
-            self._decide(s, operation, given, named, key_values(names, operation.entry.key, given, named))
+        for operation in self._policy.operations:
+            for function in operation.functions:
+                if function.__code__ is code:
+                    return operation
+        return None
 
     def _mark_of(self, token: Any) -> Optional[Mark]:
         if type(token) is Token:

@@ -296,16 +296,6 @@ class Machine:
 
     def _is_untouched(self, thread: Thread, frame: FrameType, code: CodeType) -> bool:
         """Whether ``frame`` can neither read a mark nor move one, or does not run for the program."""
-    def _protect(self, thread: Thread, frame: FrameType, shadow: Shadow, local: "_Local") -> None:
-        """The frame may be that of a protected operation: raises the veto in it before its first instruction."""
-        try:
-            calls.check_entry(shadow, thread.current, max(frame.f_lasti, 0) >> 1)
-        except Veto as veto:
-            __tracebackhide__ = True
-            self._shadows.pop(identity(frame), None)
-            rearm(self, frame, local)
-            raise veto.with_traceback(None) from None
-
         flight = None if thread.current is None else thread.current.flight
         clean = flight is None or calls.in_flight(self.heap, flight) is None
         quiet = thread.ambient is None and not self._through_runner and identity(frame) not in self._shadows
