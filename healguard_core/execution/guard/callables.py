@@ -5,6 +5,7 @@ Imports nothing of ours. Runs no code of the program: attributes are read from t
 
 import functools
 import inspect
+import re
 import types
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
@@ -12,7 +13,8 @@ _DEPTH = 12
 _MRO = type.__dict__["__mro__"].__get__
 _NAMESPACE = type.__dict__["__dict__"].__get__
 _PARTIAL_METHOD = functools.partialmethod
-_BOUND_C = (types.BuiltinMethodType, types.MethodWrapperType)
+BOUND_C = (types.BuiltinMethodType, types.MethodWrapperType, type(re.compile("").match))
+"""Types of methods of C types that are bound to their object."""
 _DESCRIPTORS = (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)
 _signature = inspect.signature
 
@@ -73,7 +75,7 @@ def _inside(layer: Candidate) -> Iterator[Candidate]:
         yield Candidate(value.func, receiver)
     elif kind in (staticmethod, classmethod):
         yield Candidate(value.__func__, receiver)
-    elif kind in _BOUND_C:
+    elif kind in BOUND_C:
         yield from _descriptor(value)
     elif is_class(value):
         return
@@ -88,12 +90,25 @@ def _inside(layer: Candidate) -> Iterator[Candidate]:
 def _descriptor(value: Any) -> Iterator[Candidate]:
     """The method descriptor behind a bound method of a C type."""
     receiver = value.__self__
-    if receiver is None or type(receiver) is types.ModuleType:
-        return
-    owner = receiver if is_class(receiver) else type(receiver)
-    entry = class_entry(owner, value.__name__)
+    entry = c_method(value)
     if entry is not MISSING:
         yield Candidate(entry, receiver)
+
+
+def c_method(bound: Any) -> Any:
+    """The descriptor that ``bound``, a method of a C type, was made from; `MISSING` for a function of a module.
+
+    A subclass may have a method of its own under that name, which ``super()`` goes around.
+    """
+    receiver = bound.__self__
+    if receiver is None or isinstance(receiver, types.ModuleType):
+        return MISSING
+    owners = _MRO(receiver) + _MRO(type(receiver)) if is_class(receiver) else _MRO(type(receiver))
+    for base in owners:
+        entry = _NAMESPACE(base).get(bound.__name__)
+        if type(entry) in _DESCRIPTORS:
+            return entry
+    return MISSING
 
 
 def _called_object(value: Any, receiver: Any) -> Iterator[Candidate]:

@@ -6,7 +6,8 @@ object in flight carry everything that is in flight or reachable from it, as an 
 """
 
 import functools
-from types import CellType, CodeType, FunctionType, MethodType
+from gc import get_referents
+from types import CellType, CodeType, FunctionType, MethodType, MethodWrapperType
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from healguard_core.execution import hooks
@@ -19,9 +20,9 @@ from healguard_core.execution.tracking.heap import CONTENT, KEY, attribute, item
 from healguard_core.execution.tracking.labels import Mark, coarse, join
 from healguard_core.execution.tracking.natives import NativeCall, Summary
 from healguard_core.execution.tracking.shadow import Flight, Shadow
-
 from healguard_core.execution.tracking.sinks import Token
 from healguard_core.execution.tracking.slots import identity
+
 ATOMS = frozenset((str, int, float, bool, bytes, complex, type(None), type(...)))
 _DEEPEST_WRAPPING = 8
 _partial = functools.partial
@@ -61,7 +62,7 @@ def begin(s: Shadow, callee: Any, callee_mark: Optional[Mark], arguments: Argume
     machine = s.machine
     s.flight = flight = Flight(arguments.pairs())
     flight.pairs.append((callee, callee_mark))
-    original = callee
+    original, by_metaclass = callee, False
     for _ in range(_DEEPEST_WRAPPING):
         if type(callee) is MethodType:
             arguments = arguments.before((callee.__self__,), (callee_mark,))
@@ -76,6 +77,11 @@ def begin(s: Shadow, callee: Any, callee_mark: Optional[Mark], arguments: Argume
                 dict(named, **arguments.named), dict(named_marks, **arguments.named_marks),
             )
             flight.pairs.extend(arguments.pairs())
+        elif type(callee) is MethodWrapperType and callee.__name__ == "__call__":
+            callee = callee.__self__
+            if is_class(callee):  # what a metaclass does in the end
+                by_metaclass = True
+                break
         else:
             break
     if s.thread.ambient is None:
@@ -83,7 +89,7 @@ def begin(s: Shadow, callee: Any, callee_mark: Optional[Mark], arguments: Argume
     if type(callee) is FunctionType:
         _python(s, flight, callee, callee_mark, arguments)
     elif is_class(callee):
-        _class(s, flight, callee, callee_mark, arguments)
+        _class(s, flight, callee, callee_mark, arguments, by_metaclass)
     else:
         call = class_entry(type(callee), "__call__")
         if type(call) is FunctionType:
@@ -155,9 +161,11 @@ def _ours(function: FunctionType, arguments: Arguments, s: Shadow) -> Any:
     return _Returned(mark)
 
 
-def _class(s: Shadow, flight: Flight, cls: Any, callee_mark: Optional[Mark], arguments: Arguments) -> None:
+def _class(
+    s: Shadow, flight: Flight, cls: Any, callee_mark: Optional[Mark], arguments: Arguments, by_metaclass: bool
+) -> None:
     meta_call = class_entry(type(cls), "__call__")
-    if type(meta_call) is FunctionType:
+    if type(meta_call) is FunctionType and not by_metaclass:
         _python(s, flight, meta_call, callee_mark, arguments.before((cls,), (callee_mark,)))
         return
     for name in ("__new__", "__init__"):
@@ -324,6 +332,28 @@ def put_local(shadow: Shadow, index: int, mark: Optional[Mark]) -> None:
     shadow.locals[index] = mark
 
 
+def check_entry(shadow: Shadow, parent: Optional[Shadow], at: int) -> None:
+    """A frame whose code may be a protected operation has been entered and stands at instruction ``at``. Raises the
+    veto.
+    """
+    program, code, heap = shadow.program, shadow.code, shadow.machine.heap
+    if at > program.names.index("RESUME"):
+        return  # a generator goes on
+    sinks = shadow.machine.sinks
+    count = code.co_argcount + code.co_kwonlyargcount
+    tokens = [Token(shadow_value(shadow, index), mark_of_slot(shadow, index)) for index in range(count)]
+    args, named = tokens[: code.co_argcount], dict(zip(code.co_varnames[code.co_argcount:], tokens[code.co_argcount:]))
+    if code.co_flags & 0x04:
+        rest = shadow_value(shadow, count)
+        args += [Token(one, heap.get(rest, item(index))) for index, one in enumerate(rest)]
+        count += 1
+    if code.co_flags & 0x08:
+        rest = shadow_value(shadow, count)
+        named.update({name: Token(one, heap.get(rest, item(name))) for name, one in rest.items()})
+    flight = None if parent is None else parent.flight
+    sinks.entered(parent or shadow, code, None if flight is None else flight.checked, tuple(args), named)
+
+
 def fill_from_flight(shadow: Shadow, flight: Flight) -> None:
     """Mark the parameters of a function that C code, or code that is not followed, calls in the course of ``flight``.
 
@@ -408,15 +438,21 @@ def _elements(heap: Any, value: Any) -> List[Tuple[Any, Optional[Mark]]]:
     if kind is dict:
         found = [(held, heap.get(value, item(key))) for key, held in list(value.items())]
         return found + [(key, heap.get(value, KEY(key))) for key in list(value)]
-    if kind in (list, tuple):
+    if kind in (list, tuple) and len(get_referents(value)) == len(value):  # C types keep lists with empty places
         return [(held, heap.get(value, item(index))) for index, held in enumerate(value)]
     if isinstance(value, type) or kind is FunctionType:
         return []
-    entries = instance_dict(value)
-    if entries is not None:
-        return [(held, heap.get(value, attribute(name))) for name, held in list(entries.items())]
     whole = None if natives.is_handle(value) else heap.any(value)
-    return [(part, whole) for part in parts(value)]
+    held = [(part, whole) for part in parts(value)]
+    entries = instance_dict(value)
+    if entries is not None:  # objects of C types, like `partial`, may have one as well
+        held = [(part, whole) for part, _ in held if part is not entries and not _among(entries, part)]
+        held += [(one, heap.get(value, attribute(name))) for name, one in list(entries.items())]
+    return held
+
+
+def _among(entries: Dict[str, Any], part: Any) -> bool:
+    return any(one is part for one in entries.values())
 
 
 def mark_of_slot(shadow: Shadow, index: int) -> Optional[Mark]:

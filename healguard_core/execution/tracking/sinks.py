@@ -5,11 +5,12 @@ What is stopped is put on record first; then the veto is raised in the program i
 
 import ast
 import builtins
+import functools
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodDescriptorType, WrapperDescriptorType
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from healguard_core.execution.guard.audit import opens_to_write
-from healguard_core.execution.guard.callables import is_class, key_values
+from healguard_core.execution.guard.callables import MISSING, class_entry, is_class, key_values
 from healguard_core.execution.guard.policy import Condition, Operation, Policy
 from healguard_core.execution.guard.veto import Stop, Veto, shown
 from healguard_core.execution.tracking.heap import Heap
@@ -37,7 +38,7 @@ class Token:
 
 class Sinks:
     """Decides about calls and reads. ``found`` is told of each stop with the mark that led to it, ``allowed`` of what
-    an entry under ``allow`` lets pass, in words.
+    an entry under ``allow`` lets pass, in words. ``bodies`` are protected Python functions by the names of their code.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class Sinks:
         self._found = found
         self._allowed = allowed
         self._known: Dict[int, Tuple[Any, Optional[Operation]]] = {}
+        self.bodies: Dict[str, List[Tuple[FunctionType, Operation]]] = {}
         self._conditions: Dict[str, List[Condition]] = {}
         self._allow: Dict[str, List[Any]] = {}
         self.look()
@@ -55,6 +57,11 @@ class Sinks:
     def look(self) -> None:
         """The policy may have found more."""
         self._known.clear()
+        self.bodies = {}
+        for operation in self._policy.operations:
+            for function in operation.functions:
+                for name in {function.__name__, function.__code__.co_name}:
+                    self.bodies.setdefault(name, []).append((function, operation))
         self._conditions = {}
         for condition in self._policy.conditions:
             self._conditions.setdefault(condition.name, []).append(condition)
@@ -70,6 +77,8 @@ class Sinks:
         if known is not None and known[0] is callee:
             return known[1]
         found = self._policy.match(callee)
+        if found is not None and _leaves_it_to_its_body(found, callee):
+            found = None
         if isinstance(callee, _STABLE) and (type(callee) is not FunctionType or not callee.__dict__):
             if len(self._known) > _MOST_KNOWN:
                 self._known.clear()
@@ -89,13 +98,22 @@ class Sinks:
             args = (Token(receiver, callee_mark),) + args
         if operation.entry.writes_only and not writes(args, named):
             return
-        key = operation.key_of(args, named)
+        passed = self._decide(s, operation, args, named, operation.key_of(args, named))
+        s.flight.checked = (operation.entry, passed)
+
+    def _decide(
+        self, s: Any, operation: Operation, args: Tuple[Token, ...], named: Dict[str, Token], key: Dict[str, Any]
+    ) -> bool:
+        """Raises the veto when ``key`` is marked, unless ``allow`` speaks for it: then it is True."""
         marks = {name: self._mark_of(token) for name, token in key.items()}
         mark = join(*marks.values())
-        s.flight.checked = operation.entry
-        if mark is not None and not self._is_allowed(operation, args, named):
-            values = {name: _value_of(token) for name, token in key.items()}
-            self._violation(s, operation, mark, {n: v for n, v in values.items() if marks[n] is not None})
+        if mark is None:
+            return False
+        if self._is_allowed(operation, args, named):
+            return True
+        values = {name: _value_of(token) for name, token in key.items()}
+        self._violation(s, operation, mark, {n: v for n, v in values.items() if marks[n] is not None})
+        return False
 
     def _is_allowed(self, operation: Operation, args: Tuple[Token, ...], named: Dict[str, Token]) -> bool:
         """Whether an entry under ``allow`` speaks for this call; one that cannot be evaluated does not."""
@@ -116,7 +134,7 @@ class Sinks:
         """C code, called in the course of an instruction of ``s``, does something protected with what is in flight."""
         flight = s.flight
         entry = self._policy.events.get(event)
-        if entry is None or flight is None or flight.checked is entry or (
+        if entry is None or flight is None or (flight.checked or _UNCHECKED)[0] is entry or (
             entry.writes_only and not opens_to_write(args)
         ):
             return None
@@ -132,11 +150,23 @@ class Sinks:
 
     def by_code(self, code: CodeType) -> Optional[Operation]:
         """The protected operation whose Python body is ``code``."""
-        for operation in self._policy.operations:
-            for function in operation.functions:
-                if function.__code__ is code:
-                    return operation
-        return None
+        found = self._of_body(code)
+        return found[0][1] if found else None
+
+    def _of_body(self, code: CodeType) -> List[Tuple[FunctionType, Operation]]:
+        return [one for one in self.bodies.get(code.co_name, ()) if one[0].__code__ is code]
+
+    def entered(
+        self, s: Any, code: CodeType, checked: Any, args: Tuple[Token, ...], named: Dict[str, Token]
+    ) -> None:
+        """A Python function with body ``code`` begins, whoever called it: map, a descriptor, an executor. ``s`` is to
+        blame; ``checked`` is what was looked at when ``s`` called.
+        """
+        for function, operation in self._of_body(code):
+            given, names = _received(function, operation, args)
+            if given is None or (checked is not None and checked == (operation.entry, True)):
+                continue
+            self._decide(s, operation, given, named, key_values(names, operation.entry.key, given, named))
 
     def _mark_of(self, token: Any) -> Optional[Mark]:
         if type(token) is Token:
@@ -169,7 +199,7 @@ class Sinks:
             if type(value) in _ATOMS or not callable(value):
                 continue
             operation = self.operation(value)
-            if operation is None:
+            if operation is None or operation.functions:  # a Python function is asked about when it begins
                 continue
             mark = join(*[join(m, self._heap.reach(v)) for v, m in arguments.pairs()])
             if mark is not None:
@@ -206,6 +236,37 @@ def _calling() -> Any:
     return [map, filter, sorted, min, max, functools.reduce, itertools.starmap, itertools.filterfalse,
             itertools.takewhile, itertools.dropwhile, itertools.groupby, itertools.accumulate,
             _thread.start_new_thread, list.sort]
+
+
+_UNCHECKED = (None, False)
+
+
+def _leaves_it_to_its_body(operation: Operation, callee: Any) -> bool:
+    """Whether ``callee`` is a subclass of a protected class whose constructor is in Python: what the subclass hands on
+    to that is looked at when it begins.
+    """
+    while type(callee) is functools.partial:
+        callee = callee.func
+    return bool(operation.functions) and is_class(callee) and callee is not operation.callee
+
+
+def _received(
+    function: FunctionType, operation: Operation, args: Tuple[Token, ...]
+) -> Tuple[Optional[Tuple[Token, ...]], Optional[List[str]]]:
+    """What a protected function got, with the names that the key of its operation means; None where the operation is
+    that of another class or object.
+    """
+    if not operation.applies_to(args[0].value if args else MISSING):
+        return None, None
+    called = class_entry(type(operation.callee), "__call__") is function
+    if called and not (args and args[0].value is operation.callee):
+        return None, None
+    code = function.__code__
+    own = list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+    wanted = [part for part in operation.entry.key if isinstance(part, str) and part not in ("*", "self")]
+    if own and all(part in own for part in wanted):
+        return args, own
+    return (args[1:] if called or is_class(operation.callee) else args), operation.names
 
 
 class _Calling:

@@ -292,7 +292,19 @@ class Machine:
         frame.f_trace_opcodes = True
         local = _Local(self, shadow)
         frame.f_trace = local
+        if code.co_name in self.sinks.bodies and thread.ambient is None:
+            self._protect(thread, frame, shadow, local)
         return local
+
+    def _protect(self, thread: Thread, frame: FrameType, shadow: Shadow, local: "_Local") -> None:
+        """The frame may be that of a protected operation: raises the veto in it before its first instruction."""
+        try:
+            calls.check_entry(shadow, thread.current, max(frame.f_lasti, 0) >> 1)
+        except Veto as veto:
+            __tracebackhide__ = True
+            self._shadows.pop(identity(frame), None)
+            rearm(self, frame, local)
+            raise veto.with_traceback(None) from None
 
     def _is_untouched(self, thread: Thread, frame: FrameType, code: CodeType) -> bool:
         """Whether ``frame`` can neither read a mark nor move one, or does not run for the program."""

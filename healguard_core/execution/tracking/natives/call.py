@@ -1,13 +1,14 @@
 """One call of a C callable, and what a summary of it is. May import labels and heap."""
 
+import gc
 from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, MethodType
 from typing import Any, Callable, Dict, Generator, List, Optional, Tuple
 
 from healguard_core.execution.guard.callables import MISSING, class_entry, instance_dict
 from healguard_core.execution.tracking.heap import ELEMENTS, WHOLE, Heap, Slot, attribute, item, parts
 from healguard_core.execution.tracking.labels import Mark, coarse, join
-
 from healguard_core.execution.tracking.slots import identity
+
 Marks = Tuple[Optional[Mark], ...]
 LENGTH = attribute("__len__")
 """How many items a container has, where a heal or a marked number decided that."""
@@ -17,6 +18,7 @@ _FROZEN = (str, bytes, int, float, complex, tuple, frozenset, range, slice, type
 _CALLED = (FunctionType, MethodType)
 _CONTAINERS = (list, tuple, dict, set, frozenset)
 _MOST_CONTENTS = 20000
+_gc_referents = gc.get_referents
 _exception_args = BaseException.__dict__["args"].__get__
 
 
@@ -166,6 +168,8 @@ def _is_field(error: BaseException, name: str) -> bool:
 
 
 def _items(container: Any) -> List[Any]:
+    if type(container) in (list, tuple):
+        return _gc_referents(container)  # C types keep lists with empty places in them, which cannot be iterated over
     if isinstance(container, dict):
         return list(dict.keys(container)) + list(dict.values(container))
     kind: Any

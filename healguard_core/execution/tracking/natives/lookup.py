@@ -5,11 +5,10 @@ callable object, or what making an instance of a class amounts to. No code of th
 """
 
 import functools
-import re
 import types
 from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
 
-from healguard_core.execution.guard.callables import MISSING, class_entry, is_class
+from healguard_core.execution.guard.callables import BOUND_C, MISSING, c_method, class_entry, is_class
 from healguard_core.execution.tracking.heap import Heap, attribute, item
 from healguard_core.execution.tracking.labels import Mark, join
 from healguard_core.execution.tracking.natives import pure
@@ -18,7 +17,6 @@ from healguard_core.execution.tracking.natives.call import Marks, NativeCall, Su
 TABLE = Table()
 """Every summary; the modules beside this one fill it when they are imported."""
 
-_BOUND_C = (types.BuiltinMethodType, types.MethodWrapperType, type(re.compile("").match))
 _DESCRIPTORS = (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)
 _FUNCTIONS = (types.FunctionType, types.MethodType)
 _MRO = type.__dict__["__mro__"].__get__
@@ -33,14 +31,10 @@ class Plain(NamedTuple):
 
 def plain(callee: Any) -> Plain:
     """The descriptor and the receiver behind a bound method of a C type; any other callable as it is."""
-    if type(callee) in _BOUND_C:
-        receiver = callee.__self__
-        if receiver is None or isinstance(receiver, types.ModuleType):
-            return Plain(callee, MISSING)
-        owner = receiver if is_class(receiver) else type(receiver)
-        found = class_entry(owner, callee.__name__)
-        if type(found) in _DESCRIPTORS:
-            return Plain(found, receiver)
+    if type(callee) in BOUND_C:
+        found = c_method(callee)
+        if found is not MISSING:
+            return Plain(found, callee.__self__)
     return Plain(callee, MISSING)
 
 
