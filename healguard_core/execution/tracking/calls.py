@@ -6,52 +6,26 @@ object in flight carry everything that is in flight or reachable from it, as an 
 """
 
 import functools
-from gc import get_referents
-from types import CellType, CodeType, FunctionType, MethodType, MethodWrapperType
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from types import FunctionType, MethodType, MethodWrapperType
+from typing import Any, List, Optional
 
 from healguard_core.execution import hooks
 from healguard_core.execution.guard.callables import MISSING as NOT_FOUND
 from healguard_core.execution.guard.callables import class_entry, instance_dict, is_class
 from healguard_core.execution.guard.extent import is_ours
 from healguard_core.execution.tracking import natives
+from healguard_core.execution.tracking.entering import Arguments, Filling
 from healguard_core.execution.tracking.frames import MISSING
-from healguard_core.execution.tracking.heap import CONTENT, KEY, attribute, item, parts
 from healguard_core.execution.tracking.labels import Mark, coarse, join
 from healguard_core.execution.tracking.natives import NativeCall, Summary
 from healguard_core.execution.tracking.shadow import Flight, Shadow
-from healguard_core.execution.tracking.sinks import Token
 from healguard_core.execution.tracking.slots import identity
 
-ATOMS = frozenset((str, int, float, bool, bytes, complex, type(None), type(...)))
 _DEEPEST_WRAPPING = 8
 _partial = functools.partial
+_Cached: Any = type(functools.lru_cache(maxsize=1)(lambda: None))
 _GENERATOR_KINDS = 0x20 | 0x80 | 0x200
 _FRAME_OF = ("gi_frame", "cr_frame", "ag_frame")
-
-
-class Arguments(NamedTuple):
-    """What a call hands over: values with their marks, by position and by name."""
-
-    args: Tuple[Any, ...]
-    marks: Tuple[Optional[Mark], ...]
-    named: Dict[str, Any]
-    named_marks: Dict[str, Optional[Mark]]
-
-    def before(self, values: Sequence[Any], marks: Sequence[Optional[Mark]]) -> "Arguments":
-        """With more arguments in front."""
-        return Arguments(tuple(values) + self.args, tuple(marks) + self.marks, self.named, self.named_marks)
-
-    def pairs(self) -> List[Tuple[Any, Optional[Mark]]]:
-        """Every value with its mark."""
-        return list(zip(self.args, self.marks)) + [(v, self.named_marks.get(n)) for n, v in self.named.items()]
-
-
-class Filling(NamedTuple):
-    """What fills the parameters of a Python function that the interpreter itself calls."""
-
-    function: FunctionType
-    arguments: Arguments
 
 
 # --------------------------------------------------------------------------- beginning a call
@@ -82,6 +56,12 @@ def begin(s: Shadow, callee: Any, callee_mark: Optional[Mark], arguments: Argume
             if is_class(callee):  # what a metaclass does in the end
                 by_metaclass = True
                 break
+        elif 0 <= natives.hands_on(callee) < len(arguments.args):
+            at = natives.hands_on(callee)
+            if natives.is_handle(arguments.args[at]):
+                break
+            callee, callee_mark = arguments.args[at], join(callee_mark, *arguments.marks[: at + 1])
+            arguments = arguments._replace(args=arguments.args[at + 1:], marks=arguments.marks[at + 1:])
         else:
             break
     if s.thread.ambient is None:
@@ -95,6 +75,10 @@ def begin(s: Shadow, callee: Any, callee_mark: Optional[Mark], arguments: Argume
         if type(call) is FunctionType:
             _python(s, flight, call, callee_mark, arguments.before((callee,), (callee_mark,)))
         else:
+            wrapped = (instance_dict(callee) or {}).get("__wrapped__") if type(callee) is _Cached else None
+            if type(wrapped) is FunctionType:  # a cache calls it with just what it is given, or not at all
+                marks = tuple([s.step(mark) for mark in arguments.marks])
+                flight.codes[identity(wrapped.__code__)] = Filling(wrapped, arguments._replace(marks=marks))
             native(s, callee, callee_mark, arguments)
 
 
@@ -255,226 +239,3 @@ class _Unknown(Summary):
 
 
 UNKNOWN = _Unknown()
-
-
-# --------------------------------------------------------------------------- entering a frame
-
-
-def fill(shadow: Shadow, filling: Filling) -> None:
-    """Give the parameters of a frame that begins the marks of what was handed over."""
-    function, (args, marks, named, named_marks) = filling
-    if not any(marks) and not any(named_marks.values()) and not shadow.machine.heap:
-        return
-    code = shadow.code
-    heap = shadow.machine.heap
-    count = code.co_argcount
-    plain = code.co_varnames[: count + code.co_kwonlyargcount]
-    for index, mark in enumerate(marks[:count]):
-        put_local(shadow, index, mark)
-    place = len(plain)
-    if code.co_flags & 0x04:
-        rest = shadow_value(shadow, place)
-        for index, mark in enumerate(marks[count:]):
-            heap.put(rest, item(index), mark)
-        place += 1
-    positional_only = code.co_posonlyargcount
-    for name, mark in named_marks.items():
-        if mark is None:
-            continue
-        if name in plain and plain.index(name) >= positional_only:
-            put_local(shadow, plain.index(name), mark)
-        elif code.co_flags & 0x08:
-            heap.put(shadow_value(shadow, place), item(name), mark)
-    if heap:
-        _defaults(shadow, function, len(args), named)
-
-
-def _defaults(shadow: Shadow, function: FunctionType, given: int, named: Dict[str, Any]) -> None:
-    code, heap = shadow.code, shadow.machine.heap
-    defaults = function.__defaults__ or ()
-    whole = heap.get(function, attribute("__defaults__"))
-    first = code.co_argcount - len(defaults)
-    for index in range(max(given, first), code.co_argcount):
-        if code.co_varnames[index] not in named:
-            put_local(shadow, index, join(whole, heap.get(defaults, item(index - first))))
-    keyword = function.__kwdefaults__
-    if keyword:
-        whole = heap.get(function, attribute("__kwdefaults__"))
-        for index in range(code.co_argcount, code.co_argcount + code.co_kwonlyargcount):
-            name = code.co_varnames[index]
-            if name not in named:
-                put_local(shadow, index, join(whole, heap.get(keyword, item(name))))
-
-
-def shadow_value(shadow: Shadow, index: int) -> Any:
-    """The value of slot ``index``, through its cell."""
-    value = shadow.places.at(index)
-    if type(value) is CellType and shadow.program.slots[index] in shadow.code.co_cellvars:
-        return cell_value(value)
-    return value
-
-
-def cell_value(cell: Any) -> Any:
-    """What a cell holds, `MISSING` when it is empty."""
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return MISSING
-
-
-def put_local(shadow: Shadow, index: int, mark: Optional[Mark]) -> None:
-    """Mark slot ``index``, or what its cell holds."""
-    if shadow.program.slots[index] in shadow.code.co_cellvars:
-        value = shadow.places.at(index)
-        if type(value) is CellType:
-            shadow.machine.heap.put(value, CONTENT, mark)
-            return
-    shadow.locals[index] = mark
-
-
-def check_entry(shadow: Shadow, parent: Optional[Shadow], at: int) -> None:
-    """A frame whose code may be a protected operation has been entered and stands at instruction ``at``. Raises the
-    veto.
-    """
-    program, code, heap = shadow.program, shadow.code, shadow.machine.heap
-    if at > program.names.index("RESUME"):
-        return  # a generator goes on
-    sinks = shadow.machine.sinks
-    count = code.co_argcount + code.co_kwonlyargcount
-    tokens = [Token(shadow_value(shadow, index), mark_of_slot(shadow, index)) for index in range(count)]
-    args, named = tokens[: code.co_argcount], dict(zip(code.co_varnames[code.co_argcount:], tokens[code.co_argcount:]))
-    if code.co_flags & 0x04:
-        rest = shadow_value(shadow, count)
-        args += [Token(one, heap.get(rest, item(index))) for index, one in enumerate(rest)]
-        count += 1
-    if code.co_flags & 0x08:
-        rest = shadow_value(shadow, count)
-        named.update({name: Token(one, heap.get(rest, item(name))) for name, one in rest.items()})
-    flight = None if parent is None else parent.flight
-    sinks.entered(parent or shadow, code, None if flight is None else flight.checked, tuple(args), named)
-
-
-def fill_from_flight(shadow: Shadow, flight: Flight) -> None:
-    """Mark the parameters of a function that C code, or code that is not followed, calls in the course of ``flight``.
-
-    A parameter that is something in flight, or an element of it, has its mark; any other one carries the union.
-    """
-    code = shadow.code
-    count = code.co_argcount + code.co_kwonlyargcount
-    count += bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)
-    if count == 0:
-        return
-    union = in_flight(shadow.machine.heap, flight)
-    if union is None:
-        return
-    if not flight.widened:
-        flight.widened = True
-        _widen(shadow.machine.heap, flight)
-    for index in range(count):
-        value = shadow_value(shadow, index)
-        if value is not MISSING:
-            own = union if index or not _is_receiver(code, value) else None
-            if index >= code.co_argcount + code.co_kwonlyargcount:
-                own = None  # a fresh container of arguments, which are looked at one by one
-            put_local(shadow, index, _mark_of(flight, value, own))
-        if type(value) in (tuple, dict) and index >= count - 2 and index >= code.co_argcount:
-            _mark_rest(shadow, flight, value, union)
-
-
-def _mark_rest(shadow: Shadow, flight: Flight, value: Any, union: Mark) -> None:
-    """The elements of ``*args`` and ``**kwargs``."""
-    heap = shadow.machine.heap
-    held = value.items() if type(value) is dict else enumerate(value)
-    for key, one in held:
-        heap.put(value, item(key), _mark_of(flight, one, union))
-
-
-def _is_receiver(code: CodeType, value: Any) -> bool:
-    """Whether ``code`` is a method that C code found in the class of ``value``, an object that was there before."""
-    found = class_entry(type(value), code.co_name)
-    return type(found) is FunctionType and found.__code__ is code
-
-
-def _mark_of(flight: Flight, value: Any, union: Optional[Mark]) -> Optional[Mark]:
-    found = [mark for one, mark in flight.pairs if one is value]
-    if found:
-        return join(*found)
-    if union is None or value is None or isinstance(value, type) or natives.is_handle(value):
-        return None
-    return union.coarse()
-
-
-def in_flight(heap: Any, flight: Flight) -> Optional[Mark]:
-    """The union of everything in flight and of what is reachable from it."""
-    if flight.union is None:
-        found = join(*[mark for _, mark in flight.pairs])
-        if heap:
-            found = join(found, *[heap.reach(value) for value, _ in flight.pairs])
-        flight.union = (found,)
-    union: Optional[Mark] = flight.union[0]
-    return union
-
-
-_MOST_WIDENED = 20000
-
-
-def _widen(heap: Any, flight: Flight) -> None:
-    """Take the elements of containers in flight, and the attributes of objects, as being in flight themselves."""
-    waiting = [(value, mark, 0) for value, mark in flight.pairs]
-    seen = set()
-    while waiting and len(flight.pairs) < _MOST_WIDENED:
-        value, mark, level = waiting.pop(0)
-        if type(value) in ATOMS or identity(value) in seen or level > 3:
-            continue
-        seen.add(identity(value))
-        for part, slot_mark in _elements(heap, value):
-            both = join(mark, slot_mark)
-            flight.pairs.append((part, both))
-            waiting.append((part, both, level + 1))
-
-
-def _elements(heap: Any, value: Any) -> List[Tuple[Any, Optional[Mark]]]:
-    kind = type(value)
-    if kind is dict:
-        found = [(held, heap.get(value, item(key))) for key, held in list(value.items())]
-        return found + [(key, heap.get(value, KEY(key))) for key in list(value)]
-    if kind in (list, tuple) and len(get_referents(value)) == len(value):  # C types keep lists with empty places
-        return [(held, heap.get(value, item(index))) for index, held in enumerate(value)]
-    if isinstance(value, type) or kind is FunctionType:
-        return []
-    whole = None if natives.is_handle(value) else heap.any(value)
-    held = [(part, whole) for part in parts(value)]
-    entries = instance_dict(value)
-    if entries is not None:  # objects of C types, like `partial`, may have one as well
-        held = [(part, whole) for part, _ in held if part is not entries and not _among(entries, part)]
-        held += [(one, heap.get(value, attribute(name))) for name, one in list(entries.items())]
-    return held
-
-
-def _among(entries: Dict[str, Any], part: Any) -> bool:
-    return any(one is part for one in entries.values())
-
-
-def mark_of_slot(shadow: Shadow, index: int) -> Optional[Mark]:
-    """The mark of variable ``index``, through its cell."""
-    value = shadow.places.at(index)
-    name = shadow.program.slots[index]
-    if type(value) is CellType and (name in shadow.code.co_cellvars or name in shadow.code.co_freevars):
-        mark: Optional[Mark] = shadow.machine.heap.get(value, CONTENT)
-        return mark
-    return shadow.locals[index]
-
-
-def put_slot(shadow: Shadow, index: int, mark: Optional[Mark]) -> None:
-    """Mark variable ``index``, captured, free or plain."""
-    if shadow.program.slots[index] in shadow.code.co_freevars:
-        put_free(shadow, index, mark)
-    else:
-        put_local(shadow, index, mark)
-
-
-def put_free(shadow: Shadow, index: int, mark: Optional[Mark]) -> None:
-    """Mark what the cell of a free variable holds."""
-    value = shadow.places.at(index)
-    if type(value) is CellType:
-        shadow.machine.heap.put(value, CONTENT, mark)

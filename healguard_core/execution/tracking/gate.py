@@ -109,9 +109,9 @@ class Gate:
             seen.add(number)
             if len(seen) > _MOST_SEEN:
                 return True
-            cls = one if isinstance(one, type) else type(one)
-            if identity(cls) not in seen:
-                waiting.extend(_held_by_class(cls))
+            for cls in (one, type(one)) if isinstance(one, type) else (type(one),):
+                if cls is one or identity(cls) not in seen:
+                    waiting.extend(_held_by_class(cls))
             if type(one) is not FunctionType or one is value:  # another function is asked about when it is called
                 waiting.extend(parts(one))
         self._values |= seen

@@ -157,12 +157,15 @@ class Sinks:
         return [one for one in self.bodies.get(code.co_name, ()) if one[0].__code__ is code]
 
     def entered(
-        self, s: Any, code: CodeType, checked: Any, args: Tuple[Token, ...], named: Dict[str, Token]
+        self, s: Any, code: CodeType, cells: List[Any], args: Tuple[Token, ...], named: Dict[str, Token]
     ) -> None:
         """A Python function with body ``code`` begins, whoever called it: map, a descriptor, an executor. ``s`` is to
-        blame; ``checked`` is what was looked at when ``s`` called.
+        blame. ``cells`` are its free variables: decorators make many functions with one body.
         """
+        checked = None if s.flight is None else s.flight.checked
         for function, operation in self._of_body(code):
+            if any(one is not other for one, other in zip(function.__closure__ or (), cells)):
+                continue
             given, names = _received(function, operation, args)
             if given is None or (checked is not None and checked == (operation.entry, True)):
                 continue

@@ -6,6 +6,7 @@ where its class compares so; any other key is not told apart from its siblings (
 
 import datetime
 import decimal
+import weakref
 from types import BuiltinFunctionType, MethodType
 from typing import Any, Tuple
 
@@ -67,14 +68,30 @@ def KEY(key: Any) -> Slot:  # noqa: N802 - the counterpart of `item`, named as i
     return slot if slot is ELEMENTS else ("key", slot[1])
 
 
+def same(value: Any) -> Slot:
+    """The place of exactly the object ``value``, among others that an owner may hold in different contexts."""
+    return ("value", _Same(value))
+
+
 CONTENT: Slot = ("content", None)
 """What a cell holds."""
+
+
+def _referred(reference: Any) -> Any:
+    """References are equal when their objects are; of an object that is equal to itself only, that is its number."""
+    found = weakref.ref.__call__(reference)
+    kind: Any = type(found)
+    if found is None or not (kind.__hash__ is object.__hash__ or kind.__eq__ is object.__eq__):
+        raise _Unknown
+    return ("reference", identity(found))
 
 
 def _comparable(key: Any) -> Any:
     kind: Any = type(key)
     if kind in _PLAIN:
         return key
+    if kind is weakref.ref or kind is weakref.KeyedRef:
+        return _referred(key)
     if kind is tuple or kind is frozenset:
         return kind(_comparable(part) for part in key)
     if kind.__hash__ is object.__hash__ or kind.__eq__ is object.__eq__ or isinstance(key, type):

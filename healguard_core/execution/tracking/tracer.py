@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, List, Optional
 
 from healguard_core.execution.guard.extent import is_ours
 from healguard_core.execution.guard.veto import Veto
-from healguard_core.execution.tracking import calls, natives
+from healguard_core.execution.tracking import calls, entering, errors, flights, natives
 from healguard_core.execution.tracking.gate import Gate
 from healguard_core.execution.tracking.heap import Heap
 from healguard_core.execution.tracking.labels import Mark, join
@@ -149,7 +149,7 @@ class Machine:
     def adopt_generator(self, thread: Thread, made: Any, frame: FrameType, filling: Any) -> None:
         """A generator was made: its frame gets the marks of its parameters now, for when it runs."""
         shadow = new_shadow(self, thread, frame)
-        calls.fill(shadow, filling)
+        entering.fill(shadow, filling)
         self._keep(shadow, made)
 
     def _keep(self, shadow: Shadow, made: Any) -> None:
@@ -299,7 +299,7 @@ class Machine:
     def _protect(self, thread: Thread, frame: FrameType, shadow: Shadow, local: "_Local") -> None:
         """The frame may be that of a protected operation: raises the veto in it before its first instruction."""
         try:
-            calls.check_entry(shadow, thread.current, max(frame.f_lasti, 0) >> 1)
+            entering.check_entry(shadow, thread.current, max(frame.f_lasti, 0) >> 1)
         except Veto as veto:
             __tracebackhide__ = True
             self._shadows.pop(identity(frame), None)
@@ -309,7 +309,7 @@ class Machine:
     def _is_untouched(self, thread: Thread, frame: FrameType, code: CodeType) -> bool:
         """Whether ``frame`` can neither read a mark nor move one, or does not run for the program."""
         flight = None if thread.current is None else thread.current.flight
-        clean = flight is None or calls.in_flight(self.heap, flight) is None
+        clean = flight is None or flights.in_flight(self.heap, flight) is None
         quiet = thread.ambient is None and not self._through_runner and identity(frame) not in self._shadows
         if clean and quiet and self._gate.is_closed(frame, code, self.events):
             return True
@@ -350,17 +350,18 @@ class Machine:
             if code.co_flags & _GENERATOR_KINDS and frame.f_lasti > 0:
                 shadow.stack = [None]
                 self._resumed(shadow, parent, flight, frame)
+            entering.read_code(shadow, flight)
             if thread.healing is not None and thread.healing.runs(code):
                 thread.healing.entered(shadow)
             elif flight is None:
                 if self._through_runner and parent is None:
-                    calls.fill_from_flight(shadow, Flight(list(self._through_runner)))
+                    flights.fill_from_flight(shadow, Flight(list(self._through_runner)))
             else:
                 filling = flight.codes.get(identity(code))
                 if filling is not None and parent is not None and shadow.back == parent.frame_id:
-                    calls.fill(shadow, filling)
+                    entering.fill(shadow, filling)
                 else:
-                    calls.fill_from_flight(shadow, flight)
+                    flights.fill_from_flight(shadow, flight, parent.returned if parent is not None else ())
         return shadow
 
     def _resumed(self, shadow: Shadow, parent: Optional[Shadow], flight: Optional[Flight], frame: FrameType) -> None:
@@ -483,6 +484,7 @@ class _Local:
         if event == "exception":
             ends = arg[0] is StopIteration and shadow.program.names[shadow.at] in ("SEND", "FOR_ITER")
             if not ends:  # that is how these take the end of what they drive
+                errors.raised(shadow, arg[1], arg[2])
                 shadow.failed()
         elif event == "return":
             name = shadow.program.names[shadow.at]

@@ -12,7 +12,7 @@ from healguard_core.execution.guard.policy import Policy
 from healguard_core.execution.guard.veto import Stop, Veto
 from healguard_core.execution.pause.frame import Ran
 from healguard_core.execution.pause.slots import real_cells
-from healguard_core.execution.tracking import calls
+from healguard_core.execution.tracking import variables
 from healguard_core.execution.tracking.frames import readable
 from healguard_core.execution.tracking.heap import Heap, item
 from healguard_core.execution.tracking.labels import Mark, join, of_heal
@@ -49,7 +49,7 @@ class Healing:
             return
         for name, index in shadow.program.numbers.items():
             if name in shadow.code.co_freevars and name in paused.program.numbers:
-                calls.put_free(shadow, index, calls.mark_of_slot(paused, paused.program.numbers[name]))
+                variables.put_free(shadow, index, variables.mark_of_slot(paused, paused.program.numbers[name]))
 
     def written(self) -> Set[str]:
         """The names that it bound, also those that it bound to what they were bound to before."""
@@ -58,7 +58,7 @@ class Healing:
     def left(self, shadow: Shadow) -> None:
         """The healing code ends: remember what its variables carry, and forget those that are its own."""
         for name, index in shadow.program.numbers.items():
-            self.marks[name] = calls.mark_of_slot(shadow, index)
+            self.marks[name] = variables.mark_of_slot(shadow, index)
             cell = shadow.places.at(index)
             if type(cell) is CellType and not any(cell is kept for kept in self._cells):
                 shadow.machine.heap.clear(cell)
@@ -149,7 +149,7 @@ class Tracker:
             mark = join(of_heal(healing.number, (frame.f_code, frame.f_lineno or 0)), healing.marks.get(name))
             index = None if shadow is None else shadow.program.numbers.get(name)
             if shadow is not None and index is not None:
-                calls.put_slot(shadow, index, mark)
+                variables.put_slot(shadow, index, mark)
             elif not frame.f_code.co_flags & 1:
                 self._heap.put(frame.f_locals, item(name), mark)
             else:

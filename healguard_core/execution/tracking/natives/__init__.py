@@ -13,7 +13,9 @@ from healguard_core.execution.tracking.natives import (
     arrays,
     attributes,
     concurrent,
+    documents,
     elements,
+    formatting,
     functional,
     iterating,
     itertool,
@@ -25,22 +27,26 @@ from healguard_core.execution.tracking.natives import (
     sequences,
     sets,
     storing,
+    texts,
+    trees,
 )
 from healguard_core.execution.tracking.natives.call import Marks, NativeCall, Summary, is_python_object, visible
-from healguard_core.execution.tracking.natives.concurrent import awaited, is_handle, task_result
+from healguard_core.execution.tracking.natives.concurrent import awaited, hands_on, is_handle, task_result
 from healguard_core.execution.tracking.natives.lookup import is_python_callable, plain, unwrapped
+from healguard_core.execution.tracking.natives.texts import text_of, written
 
 __all__ = [
-    "Marks", "NativeCall", "Summary", "awaited", "is_handle", "is_python_callable", "is_python_object", "plain",
-    "summary_of", "task_result", "unpacked", "unwrapped", "visible",
+    "Marks", "NativeCall", "Summary", "awaited", "hands_on", "is_handle", "is_python_callable", "is_python_object",
+    "plain", "summary_of", "task_result", "text_of", "unpacked", "unwrapped", "visible", "written",
 ]
 
 FILLING_THE_TABLE = (
-    attributes, functional, iterating, itertool, mappings, objects, operators, sequences, sets, storing,
+    attributes, documents, formatting, functional, iterating, itertool, mappings, objects, operators, sequences, sets,
+    storing, texts,
 )
 """The modules that put their summaries into the table when they are imported."""
 
-_FINDERS = (lookup.summary_of, storing.csv_rule, concurrent.find, pure.find, arrays.find)
+_FINDERS = (lookup.summary_of, storing.csv_rule, concurrent.find, documents.find, trees.find, pure.find, arrays.find)
 
 
 def summary_of(callee: Any) -> Optional[Summary]:

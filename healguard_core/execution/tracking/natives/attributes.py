@@ -149,13 +149,6 @@ def linked(heap: Heap, owner: Any, namespace: Any) -> None:
         heap.link(namespace, owner)
 
 
-@TABLE.rule(*entry(str, "format", "format_map"), reads=True)
-def _format(call: NativeCall, _result: Any) -> Optional[Mark]:
-    """A field may read an attribute or an item of its argument."""
-    inside = "." in call.receiver if isinstance(call.receiver, str) else True
-    return join(call.visible(), call.deep() if inside and "{" in call.receiver else None)
-
-
 TABLE.add(NOTHING, isinstance, issubclass, callable, hasattr, locals, globals)
 TABLE.add(SHALLOW, id, dir, super, property, classmethod, staticmethod, *entry(object, "__dir__", "__sizeof__"))
 TABLE.add(DERIVED, *entry(object, "__repr__", "__str__", "__format__", "__hash__", "__eq__", "__ne__", "__lt__",

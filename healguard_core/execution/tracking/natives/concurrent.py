@@ -4,6 +4,7 @@ The C types of `asyncio` are known once the program has imported it.
 """
 
 import contextvars
+import operator
 import sys
 import types
 from typing import Any, Dict, List, Optional
@@ -25,6 +26,18 @@ def _run(call: NativeCall, result: Any) -> Optional[Mark]:
     if is_python_callable(func):
         return join(call.callee_mark, mark, *call.returned[-1:])
     return applied(call, func, mark, call.args[1:], call.marks[1:], result, call.returned)
+
+
+def hands_on(callee: Any) -> int:
+    """The position of the argument that calling ``callee`` calls with those after it; -1 for anything else."""
+    if callee is _run_in_context:
+        return 1
+    bound = isinstance(callee, types.BuiltinMethodType) and type(callee.__self__) is contextvars.Context
+    return 0 if callee is _call or (bound and callee.__name__ == "run") else -1
+
+
+_run_in_context = contextvars.Context.run
+_call: Any = getattr(operator, "call", MISSING)
 
 
 def _is_step(func: Any) -> bool:

@@ -38,13 +38,14 @@ class Ahead(NamedTuple):
     """The elements that an iterable will give: in this order when ``aligned``, else some of them, as identities tell.
 
     ``flows`` is None where only callbacks of the program know; what the n-th one returned becomes an element by
-    ``wrap``. ``rest`` marks any element besides.
+    ``wrap``. ``rest`` marks any element besides. ``tell`` gives the flow of an element from the element itself.
     """
 
     flows: Optional[List[Flow]]
     aligned: bool = True
     rest: Optional[Mark] = None
     wrap: Optional[Callable[[int, Flow], Flow]] = None
+    tell: Optional[Callable[[Any], Flow]] = None
 
     def union(self) -> Optional[Mark]:
         """What any element may carry."""
@@ -381,6 +382,8 @@ _BY_TYPE[_made], _LAST[_made] = _deque_rest, _deque_last
 def assigned(call: NativeCall, source: Ahead, values: Sequence[Any]) -> List[Flow]:
     """The flows of ``values``, which a native call took from ``source`` in this order."""
     returned = call.returned
+    if source.tell is not None:
+        return [source.tell(value) for value in values]
     if source.flows is None:
         if len(call.values) == len(returned) and source.wrap is None:
             by_callbacks = _by_callbacks(call)
@@ -405,13 +408,32 @@ def _by_callbacks(call: NativeCall) -> Dict[int, Optional[Mark]]:
 
 
 def identified(source: Ahead, values: Sequence[Any]) -> List[Flow]:
-    """The flows of ``values`` found by what they are; objects that occur twice carry both marks."""
-    known: Dict[int, Optional[Mark]] = {}
+    """The flows of ``values`` found by what they are; objects that occur twice carry both marks. A fresh tuple is found
+    by what it holds.
+    """
+    known: Dict[Any, List[Flow]] = {}
     for flow in source.flows or ():
-        if flow.value is not MISSING:
-            known[identity(flow.value)] = join(known.get(identity(flow.value)), flow.union())
+        known.setdefault(_recognised(flow.value, flow.parts), []).append(flow)
     union = source.union()
-    return [Flow(value, known.get(identity(value), union)) for value in values]
+    return [_same_flow(value, known, union) for value in values]
+
+
+def _recognised(value: Any, parts: Optional[Tuple[Flow, ...]] = None) -> Any:
+    if value is MISSING and parts and not any(part.value is MISSING for part in parts):
+        return tuple(identity(part.value) for part in parts)
+    return identity(value)
+
+
+def _same_flow(value: Any, known: Dict[Any, List[Flow]], union: Optional[Mark]) -> Flow:
+    found = known.get(identity(value))
+    if found:
+        return Flow(value, join(*[flow.union() for flow in found]))
+    found = known.get(tuple(map(identity, value))) if type(value) is tuple else None
+    if not found:
+        return Flow(value, union)
+    parts = zip(*[flow.parts or () for flow in found])
+    held = tuple(Flow(one, join(*[part.union() for part in parted])) for one, parted in zip(value, parts))
+    return Flow(value, join(*[flow.mark for flow in found]), held)
 
 
 def settle(call: NativeCall, flow: Flow) -> Optional[Mark]:

@@ -4,6 +4,7 @@ An iterator that stands for other iterables keeps the marks of the references to
 """
 
 import types
+from collections import deque
 from typing import Any, Callable, Generator, List, Optional, Sequence
 
 from healguard_core.execution.guard.callables import MISSING, class_entry
@@ -230,6 +231,9 @@ for _type, _rest, _given in (
 
 
 def _callable_ahead(heap: Heap, iterator: Any, mark: Optional[Mark]) -> Ahead:
+    taken = _taking(iterator)
+    if taken is not None:
+        return Ahead(ahead(heap, taken, mark).flows, False)
     return Ahead(None, rest=mark if is_python_callable(referents(iterator)[0]) else join(mark, heap.reach(iterator)))
 
 
@@ -237,6 +241,13 @@ def _callable_last(heap: Heap, iterator: Any, mark: Optional[Mark], value: Any, 
     if is_python_callable(referents(iterator)[0]):
         return Flow(value, join(mark, *returned[-1:]))
     return Flow(value, join(mark, heap.reach(iterator), *returned))
+
+
+def _taking(iterator: Any) -> Any:
+    """The list or deque out of which ``iter(it.pop, end)`` takes elements, else None."""
+    function = referents(iterator)[0]
+    owner = getattr(function, "__self__", None) if type(function) is types.BuiltinMethodType else None
+    return owner if type(owner) in (list, deque) and function.__name__ in ("pop", "popleft") else None
 
 
 elements.known(type(iter(int, 1)), _callable_ahead, _callable_last)
@@ -272,7 +283,7 @@ def _extreme(call: NativeCall) -> Generator[None, Any, Optional[Mark]]:
     if source.flows is None:
         return join(mark, source.union(), *call.returned)
     chosen = elements.identified(Ahead(source.flows, False, source.rest), [result])[0]
-    return join(mark, chosen.mark)
+    return join(mark, settle(call, chosen))
 
 
 def sorted_flows(call: NativeCall, source: Ahead, result: List[Any]) -> List[Flow]:

@@ -87,9 +87,14 @@ def _of_pools(call: NativeCall) -> Any:
 
 
 @TABLE.rule(itertools.tee)
-def _tee(call: NativeCall, result: Any) -> Optional[Mark]:
+def _tee(call: NativeCall) -> Any:
+    source = ahead(call.heap, call.args[0], call.mark(0))
+    reached = join(call.mark(0), call.heap.reach(call.args[0]))
+    result = yield
     for one in result:
-        call.heap.add(one, ELEMENTS, join(call.mark(0), call.heap.reach(call.args[0])))
+        call.heap.add(one, ELEMENTS, reached)
+        if reached is not None and source.flows is not None:
+            call.heap.set_note(one, source.flows)
     return call.callee_mark
 
 
@@ -276,6 +281,59 @@ def _pool_last(heap: Heap, iterator: Any, mark: Optional[Mark], value: Any, retu
     return Flow(value, mark, tuple(parts))
 
 
+def _pool_ahead(heap: Heap, iterator: Any, mark: Optional[Mark]) -> Ahead:
+    return Ahead(None, rest=join(mark, heap.reach(iterator)),
+                 tell=lambda value: _pool_last(heap, iterator, mark, value, ()))
+
+
+def _cycle_ahead(heap: Heap, iterator: Any, mark: Optional[Mark]) -> Ahead:
+    """It gives what is left of its source and what it has seen, for ever."""
+    found = referents(iterator)
+    inner = [one for one in found if type(one) is not list]
+    whole = Ahead(None, rest=join(mark, heap.reach(iterator)))
+    if len(inner) != 1 or heap.get(iterator, ELEMENTS) is not None:
+        return whole  # what was seen already is marked as a whole
+    source = ahead(heap, inner[0], join(mark, heap.get(iterator, item(0))))
+    return whole if source.flows is None else Ahead(source.flows, False)
+
+
+def _tee_ahead(heap: Heap, iterator: Any, mark: Optional[Mark]) -> Ahead:
+    flows = heap.note(iterator)
+    if flows is None:
+        return Ahead(None, rest=join(mark, heap.reach(iterator)))
+    return subsequence(Ahead(flows, False), mark)
+
+
+def _tee_last(heap: Heap, iterator: Any, mark: Optional[Mark], value: Any, returned: Any) -> Flow:
+    flows = heap.note(iterator)
+    if flows is None:
+        return Flow(value, join(mark, heap.reach(iterator), *returned))
+    flow = elements.identified(Ahead(flows, False), [value])[0]
+    return flow._replace(mark=join(flow.mark, mark))
+
+
+def _zip_longest_ahead(heap: Heap, iterator: Any, mark: Optional[Mark]) -> Ahead:
+    """Until one of its sources is exhausted; what is filled in carries the mark of the filling."""
+    kept = referents(iterator)[0] if referents(iterator) else ()
+    sources = _gc_referents(kept)[::-1]
+    inner = inner_ahead(heap, iterator, sources)
+    if len(sources) != len(kept) or any(source.flows is None or not source.aligned for source in inner):
+        return _coarse(heap, iterator, mark)
+    missing = Flow(MISSING, heap.get(iterator, FUNCTION))
+    rows = itertools.zip_longest(*[source.flows or () for source in inner], fillvalue=missing)
+    return Ahead([Flow(MISSING, mark, row) for row in rows])
+
+
+def _window_ahead(heap: Heap, iterator: Any, mark: Optional[Mark]) -> Ahead:
+    inner = referents(iterator)
+    source = ahead(heap, inner[0], heap.get(iterator, item(0))) if inner else Ahead([])
+    whole = _coarse(heap, iterator, mark)
+    if source.flows is None or len(inner) > 1:  # it has begun, and holds what it took
+        return whole
+    flows = source.flows
+    return whole._replace(tell=lambda value: Flow(value, mark, tuple(elements.identified(Ahead(flows, False), value))))
+
+
 def _zip_longest_last(heap: Heap, iterator: Any, mark: Optional[Mark], value: Any, returned: Any) -> Flow:
     kept = referents(iterator)[0]
     sources = _gc_referents(kept)[::-1]  # an exhausted one has left a hole in the tuple, which must not be read
@@ -323,14 +381,15 @@ _LASTS: Sequence[Tuple[Any, Any, Any]] = (
     (type(next(itertools.groupby([1]))[1]), _grouper_ahead, _grouper_last),
     (itertools.count, _values, _own_last),
     (itertools.repeat, _values, _own_last),
-    (itertools.cycle, _coarse, _cycle_last),
-    (itertools.product, _coarse, _pool_last),
-    (itertools.permutations, _coarse, _pool_last),
-    (itertools.combinations, _coarse, _pool_last),
-    (itertools.combinations_with_replacement, _coarse, _pool_last),
-    (itertools.zip_longest, _coarse, _zip_longest_last),
-    (_pairwise, _coarse, _window_last),
-    (_batched, _coarse, _window_last),
+    (itertools.cycle, _cycle_ahead, _cycle_last),
+    (itertools.product, _pool_ahead, _pool_last),
+    (itertools.permutations, _pool_ahead, _pool_last),
+    (itertools.combinations, _pool_ahead, _pool_last),
+    (itertools.combinations_with_replacement, _pool_ahead, _pool_last),
+    (itertools.zip_longest, _zip_longest_ahead, _zip_longest_last),
+    (_pairwise, _window_ahead, _window_last),
+    (_batched, _window_ahead, _window_last),
+    (type(itertools.tee(())[0]), _tee_ahead, _tee_last),
 )
 for _type, _rest, _given in _LASTS:
     if _type is not None:

@@ -14,6 +14,7 @@ from healguard_core.execution.tracking.labels import Mark, join
 from healguard_core.execution.tracking.natives.attributes import load, plain_attribute
 from healguard_core.execution.tracking.natives.call import NOTHING, SHALLOW, NativeCall, Summary
 from healguard_core.execution.tracking.natives.lookup import TABLE, applied
+from healguard_core.execution.tracking.natives.pure import buffers
 
 Steps = Generator[None, Any, Optional[Mark]]
 
@@ -104,7 +105,8 @@ def _subscript(name: str) -> Any:
             result = yield
             if name == "__getitem__":
                 return join(call.deep(), *call.returned)
-            call.heap.add(owner, ELEMENTS, join(call.shallow(), call.ambient, *call.returned))
+            for buffer in buffers(owner):
+                call.heap.add(buffer, ELEMENTS, join(call.shallow(), call.ambient, *call.returned))
             return None if result is None else call.shallow()
         summary.before(inner)
         result = yield

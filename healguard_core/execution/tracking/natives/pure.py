@@ -5,7 +5,7 @@ imported to be known.
 """
 
 import types
-from typing import Any, FrozenSet, Optional
+from typing import Any, FrozenSet, Iterator, Optional
 
 from healguard_core.execution.guard.callables import is_class
 from healguard_core.execution.tracking.heap import ELEMENTS
@@ -65,10 +65,18 @@ def _module_of(callee: Any) -> str:
     return ""
 
 
+def buffers(value: Any) -> Iterator[Any]:
+    """``value`` and, behind a view of memory, what that is a view of."""
+    yield value
+    if type(value) is memoryview and value.obj is not None:
+        yield value.obj
+
+
 def _holder(call: NativeCall, result: Any) -> Optional[Mark]:
     """A C object that takes in data and gives it back in another form: a hash, a compressor, a reader."""
     given = join(*call.marks, *call.named_marks.values(), *[visible(call.heap, value) for value in call.args])
-    call.store(call.receiver, ELEMENTS, join(given, *call.returned))
+    for buffer in buffers(call.receiver):
+        call.store(buffer, ELEMENTS, join(given, *call.returned))
     return None if result is None else join(call.visible(), *call.returned)
 
 
@@ -121,7 +129,8 @@ _READERS: FrozenSet[str] = frozenset((
 def _packed_into(call: NativeCall, _result: Any) -> Optional[Mark]:
     for position in (1, 0):
         if position < len(call.args) and isinstance(call.args[position], (bytearray, memoryview)):
-            call.store(call.args[position], ELEMENTS, call.shallow())
+            for buffer in buffers(call.args[position]):
+                call.store(buffer, ELEMENTS, call.shallow())
             break
     return None
 

@@ -19,6 +19,8 @@ from healguard_core.execution.tracking.natives import elements
 from healguard_core.execution.tracking.natives.call import NOTHING, SHALLOW, After, NativeCall, entry, visible
 from healguard_core.execution.tracking.natives.elements import Ahead, Flow, ahead, last, referents
 from healguard_core.execution.tracking.natives.lookup import TABLE, is_python_callable
+from healguard_core.execution.tracking.natives.pure import buffers
+from healguard_core.execution.tracking.slots import same
 
 _FILES = tuple(
     getattr(io, name) for name in (
@@ -65,7 +67,8 @@ def _read(call: NativeCall, _result: Any) -> Optional[Mark]:
     into = [value for value in call.args if isinstance(value, (bytearray, memoryview))]
     mark = join(call.callee_mark, call.receiver_mark, *under, *call.returned)
     for value in into:
-        call.store(value, ELEMENTS, mark)
+        for buffer in buffers(value):
+            call.store(buffer, ELEMENTS, mark)
     return mark
 
 
@@ -207,30 +210,46 @@ TABLE.rule(_Simple)(lambda call, result: call.callee_mark)
 
 @TABLE.rule(*entry(contextvars.ContextVar, "set"))
 def _set_variable(call: NativeCall, result: Any) -> Optional[Mark]:
-    """Contexts of tasks are not told apart: only outside of them a clean value takes a mark away."""
-    before = call.heap.get(call.receiver, CONTENT)
+    """Contexts cannot be told apart from outside, but what they hold can: a mark goes with the very object."""
+    value, mark = call.args[0], join(call.marks[0], call.ambient)
+    slot, before = same(value), call.heap.get(call.receiver, same(value))
     if before is not None:
         call.heap.put(result, CONTENT, before)
-    mark = join(call.marks[0], call.ambient)
-    alone = asyncio.events._get_running_loop() is None and _thread._count() <= 1
-    call.heap.put(call.receiver, CONTENT, mark if alone else join(before, mark))
+    if mark is not None or _alone():
+        call.heap.put(call.receiver, slot, mark)
     return call.callee_mark
+
+
+def _alone() -> bool:
+    """Whether no other task or thread can have the same object in the same variable."""
+    return asyncio.events._get_running_loop() is None and _thread._count() <= 1
 
 
 @TABLE.rule(*entry(contextvars.ContextVar, "get"))
 def _get_variable(call: NativeCall, result: Any) -> Optional[Mark]:
-    mark = join(call.callee_mark, call.receiver_mark, call.heap.get(call.receiver, CONTENT))
+    mark = join(call.callee_mark, call.receiver_mark, call.heap.get(call.receiver, same(result)))
     if call.args and result is call.args[0]:
         mark = join(mark, call.marks[0])
     return join(mark, call.heap.get(call.receiver, attribute("default")))
 
 
+@TABLE.rule(*entry(contextvars.Context, "get", "__getitem__"), reads=True)
+def _get_of_context(call: NativeCall, result: Any) -> Optional[Mark]:
+    mark = join(call.receiver_mark, call.marks[0], call.heap.get(call.args[0], same(result)))
+    return join(mark, call.marks[1]) if len(call.args) > 1 and result is call.args[1] else mark
+
+
+@TABLE.rule(*entry(contextvars.Context, "values", "items"), reads=True)
+def _values_of_context(call: NativeCall, _result: Any) -> Optional[Mark]:
+    return join(call.receiver_mark, *[call.heap.any(variable) for variable in contextvars.Context.keys(call.receiver)])
+
+
 @TABLE.rule(*entry(contextvars.ContextVar, "reset"))
 def _reset_variable(call: NativeCall, _result: Any) -> Optional[Mark]:
-    before = call.heap.get(call.args[0], CONTENT)
-    alone = asyncio.events._get_running_loop() is None and _thread._count() <= 1
-    now = call.heap.get(call.receiver, CONTENT)
-    call.heap.put(call.receiver, CONTENT, join(before if alone else join(before, now), call.ambient))
+    token, heap = call.args[0], call.heap
+    before = join(heap.get(token, CONTENT), call.ambient)
+    if before is not None and token.old_value is not contextvars.Token.MISSING:
+        heap.add(call.receiver, same(token.old_value), before)
     return None
 
 
@@ -242,7 +261,8 @@ def _make_variable(call: NativeCall, result: Any) -> Optional[Mark]:
     return call.callee_mark
 
 
-TABLE.add(NOTHING, contextvars.copy_context, *entry(contextvars.Context, "copy", "__len__", "__contains__"))
+TABLE.add(NOTHING, contextvars.copy_context,
+          *entry(contextvars.Context, "copy", "keys", "__iter__", "__len__", "__contains__"))
 
 
 @TABLE.rule(weakref.ref, *entry(weakref.ref, "__new__", "__init__"))

@@ -7,7 +7,8 @@ import sys
 from typing import Any, Callable, Dict, List, Optional
 
 from healguard_core.execution.tracking import natives
-from healguard_core.execution.tracking.calls import ATOMS, UNKNOWN, fit, launch, settle_effect
+from healguard_core.execution.tracking.calls import UNKNOWN, fit, launch, settle_effect
+from healguard_core.execution.tracking.flights import ATOMS
 from healguard_core.execution.tracking.labels import Mark, join
 from healguard_core.execution.tracking.natives import NativeCall
 from healguard_core.execution.tracking.program import following

@@ -3,11 +3,8 @@
 from typing import Any, List, Optional, Tuple
 
 from healguard_core.execution.guard.callables import class_entry
-from healguard_core.execution.tracking.calls import (
-    Arguments,
-    begin,
-    fit,
-)
+from healguard_core.execution.tracking.calls import begin, fit
+from healguard_core.execution.tracking.entering import Arguments
 from healguard_core.execution.tracking.frames import MISSING
 from healguard_core.execution.tracking.heap import attribute, item
 from healguard_core.execution.tracking.labels import Mark, join
@@ -113,13 +110,12 @@ def _call_ex(s: Shadow, arg: int) -> None:
 @opcode("MAKE_FUNCTION")
 def _make_function(s: Shadow, arg: int) -> None:
     if V313:
-        s.stack[-1] = None
-        return
+        return  # the function carries what its code does: nothing, unless that was made from text
     stack = s.stack
     parts = [bit for bit in (1, 2, 4, 8) if arg & bit]
-    marks = stack[-len(parts) - 1:-1]
+    marks, code = stack[-len(parts) - 1:-1], stack[-1]
     del stack[-len(parts) - 1:]
-    stack.append(None)
+    stack.append(code)
     if any(marks):
         slots = {1: "__defaults__", 2: "__kwdefaults__", 4: "__annotations__", 8: "__closure__"}
 

@@ -5,11 +5,11 @@ May import what base may.
 
 from typing import Optional
 
-from healguard_core.execution.tracking.calls import put_local
 from healguard_core.execution.tracking.heap import CONTENT, item
 from healguard_core.execution.tracking.labels import Mark, join
 from healguard_core.execution.tracking.opcodes.base import V313, opcode
 from healguard_core.execution.tracking.shadow import Shadow
+from healguard_core.execution.tracking.variables import put_local
 
 
 @opcode("NOP", "CACHE", "RESUME", "EXTENDED_ARG", "PRECALL", "JUMP_FORWARD", "JUMP_BACKWARD",

@@ -15,7 +15,7 @@ def load_attribute(s: Shadow, name: str) -> Optional[Mark]:
     if base is None and quiet(s):
         return None
     owner = s.top()
-    s.flight = Flight([(owner, base)] + attributes.descriptor(owner, name))
+    s.flight = Flight([(owner, base), (name, None)] + attributes.descriptor(owner, name))
     s.pending = computed
     found = attributes.joined(s.machine.heap, owner, base, name)
     mark: Optional[Mark] = s.machine.sinks.read(owner, name, found)
@@ -63,9 +63,10 @@ def _store_attr(s: Shadow, arg: int) -> None:
     value, owner = s.places.several(s.base + len(stack) - 2, 2)
     del stack[-2:]
     mark = s.stored(mark)
-    s.flight = Flight([(owner, base), (value, mark)] + attributes.descriptor(owner, s.code.co_names[arg]))
+    name = s.code.co_names[arg]
+    s.flight = Flight([(owner, base), (name, None), (value, mark)] + attributes.descriptor(owner, name))
     s.pending = over
-    attributes.stored(s.machine.heap, owner, s.code.co_names[arg], mark)
+    attributes.stored(s.machine.heap, owner, name, mark)
 
 
 @opcode("DELETE_ATTR")

@@ -3,9 +3,7 @@
 import dis
 import operator
 
-from healguard_core.execution.tracking.calls import (
-    ATOMS,
-)
+from healguard_core.execution.tracking.flights import ATOMS
 from healguard_core.execution.tracking.heap import item
 from healguard_core.execution.tracking.labels import join
 from healguard_core.execution.tracking.opcodes.base import (
