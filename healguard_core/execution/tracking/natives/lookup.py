@@ -115,7 +115,7 @@ def applied(
         summary.before(inner)
         return summary.after(inner, result)
     if known and _looks_up(inner):
-        return join(inner.shallow(), call.heap.get(inner.receiver, item(inner.args[0])))
+        return _looked_up(inner, result)
     held = None if inner.receiver is None or is_class(inner.receiver) else call.heap.reach(inner.receiver)
     if summary is None or not summary.repeatable:
         inner.spoiled()
@@ -130,6 +130,16 @@ def _looks_up(call: NativeCall) -> bool:
     """Whether it is plain to see what a C method takes out of the object that it is bound to."""
     return (call.callee in _LOOKUPS and type(call.receiver) is dict and bool(call.args)
             and type(call.args[0]) in (str, int))
+
+
+def _looked_up(call: NativeCall, result: Any) -> Optional[Mark]:
+    """What a dictionary gives for a key: what it holds, or the default. ``result`` is `MISSING` before it is asked."""
+    held = call.heap.get(call.receiver, item(call.args[0]))
+    default, default_mark = (call.args[1], call.marks[1]) if len(call.args) > 1 else (MISSING, None)
+    asked = join(call.callee_mark, call.receiver_mark, call.marks[0])
+    if result is MISSING:
+        return join(asked, held if dict.__contains__(call.receiver, call.args[0]) else default_mark)
+    return join(asked, held, default_mark) if result is default else join(asked, held)
 
 
 def _gives(value: Any) -> bool:

@@ -2,7 +2,7 @@
 import importlib
 import pytest
 
-MODULES = ("names", "containers", "objects", "calls", "callers", "returned")
+MODULES = ("names", "containers", "objects", "calls", "callers", "returned", "classes", "running", "library", "protected")
 CASES = [(module, name) for module in MODULES
          for name in sorted(vars(importlib.import_module("flows." + module))) if name.startswith(("safe_", "unsafe_"))]
 
