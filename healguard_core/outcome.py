@@ -150,7 +150,7 @@ def _add(record: Dict[str, Any], event: Event) -> None:
     elif isinstance(event, Refused):
         kind = "submit" if event.submit else "probe"
         actions.append(dict(_action(kind, event.code, "; ".join(map(_spelled, event.findings)), 0.0),
-                            findings=[dict(vars(finding)) for finding in event.findings]))
+                            findings=[dict(vars(finding), stage="gate") for finding in event.findings]))
     elif isinstance(event, Blocked):
         _add_blocked(record, event)
     elif isinstance(event, Stumbled):
@@ -183,14 +183,13 @@ def _add_blocked(record: Dict[str, Any], blocked: Blocked) -> None:
     if heal is None or heal["code"] != blocked.code:
         heal = record["heal"] = _heal_record(Healed(code=blocked.code, by=record["by"]))
     if heal["verdict"] not in STOPPED:
-        static = blocked.rule.startswith("HG2")
-        heal["verdict"], heal["flow"] = STOPPED[static], list(blocked.path)
+        heal["verdict"], heal["flow"] = STOPPED[blocked.stage == "static"], list(blocked.path)
 
 
 STOPPED = ("blocked", "rejected")
 """Verdicts of heals that did not stay: stopped while it ran or later on, and rejected before the program went on."""
 
-_STOP = ("rule", "policy_id", "operation", "key", "where", "path", "exact", "live")
+_STOP = ("stage", "heals", "rule", "policy_id", "operation", "key", "where", "path", "exact", "live")
 
 
 def _action(kind: str, code: str, error: str, ms: float) -> Dict[str, Any]:

@@ -232,13 +232,16 @@ class Blocked(Event):
     """The guard stopped an operation before its effect. ``policy_id``: "" where no policy is needed to stop it.
 
     ``operation`` is what would have happened, ``key`` its deciding input, ``where`` the file:line that asked for it and
-    ``path`` the steps from the heal to there. ``exact`` is False for an approximation, ``live`` in a rehearsal.
+    ``path`` the steps from the heal to there. ``heals`` are the numbers of the crashes whose heals wrote what arrived
+    there. ``exact`` is False for an approximation, ``live`` in a rehearsal.
     """
 
     crash: int = 0
     code: str = ""
     submit: bool = False
-    rule: str = ""  # HG3xx
+    stage: str = "dynamic"  # or "static": before the program went on
+    heals: List[int] = dataclasses.field(default_factory=list)
+    rule: str = ""  # HG2xx, HG3xx
     policy_id: str = ""
     operation: str = ""
     key: str = ""

@@ -79,7 +79,8 @@ def _blocked(event: Blocked, crash: Crashed, test: str, root: Path) -> dict[str,
         made["codeFlows"] = [{"threadFlows": [{"locations": [{"location": step} for step in steps]}]}]
     made["properties"] |= {
         "policyId": event.policy_id, "operation": event.operation, "key": event.key, "exact": event.exact,
-        "stage": "dynamic", "crash": event.crash, "probe": not event.submit, "healingCode": event.code,
+        "stage": event.stage, "heals": event.heals, "crash": event.crash, "probe": not event.submit,
+        "healingCode": event.code,
     }
     return made
 
@@ -88,7 +89,8 @@ def _refused(event: Refused, finding: Finding, crash: Crashed, test: str, root: 
     message = f"{finding.rule} {finding.message} (line {finding.line} of the healing code)"
     made = _result(finding.rule, message, crash, test, root)
     made["properties"] |= {
-        "stage": "gate", "crash": event.crash, "probe": not event.submit, "healingCode": event.code,
+        "stage": "gate", "heals": [event.crash], "crash": event.crash, "probe": not event.submit,
+        "healingCode": event.code,
     }
     return made
 

@@ -37,12 +37,18 @@ def _ending(crash: Record) -> str:
         return f"not healed{by}" + (f" ({reason})" if reason else "")
     if heal["verdict"] in STOPPED:
         stopped = [stop for action in crash["actions"] for stop in action.get("stops", ())]
-        first = f"{stopped[0]['rule']} {stopped[0]['operation']}" if stopped else "a protected operation"
+        first = f"{stopped[0]['stage']} {stopped[0]['rule']} {stopped[0]['operation']}" if stopped else "an operation"
         policy = f", protected as {stopped[0]['policy_id']}" if stopped and stopped[0]["policy_id"] else ""
-        return f"heal{by} stopped ({first}{policy})"
+        return f"heal{by} stopped ({first}{policy}{_written_by(stopped, crash)})"
     wrote = ", ".join(heal["wrote"]) or "nothing"
     looked = ", second look" if crash.get("second_look") else ""
     return f"healed{by} (resume {heal['resume']}{looked}), wrote {wrote}, {heal['verdict']}"
+
+
+def _written_by(stopped: list[Record], crash: Record) -> str:
+    """Other heals that wrote what was stopped."""
+    others = sorted({number for stop in stopped for number in stop["heals"]} - {crash["crash"]})
+    return f", with what the heals of crashes {', '.join(map(str, others))} wrote" if others else ""
 
 
 def place(file: str, root: Path | None) -> str:

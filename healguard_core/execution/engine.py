@@ -180,9 +180,9 @@ class Engine:
         crash = max(heals, default=self._crash)
         code, redact = self._unit.submitted.get(crash, ("", str))
         self.journal.record(
-            Blocked(unit=self._unit_name(), crash=crash, code=code, submit=True, rule=stop.rule,
-                    policy_id=stop.policy_id, operation=stop.operation, key=redact(stop.key), where=stop.where,
-                    path=list(stop.path), exact=stop.exact, live=True, message=redact(stop.message))
+            Blocked(unit=self._unit_name(), crash=crash, code=code, submit=True, stage=stop.stage, heals=list(heals),
+                    rule=stop.rule, policy_id=stop.policy_id, operation=stop.operation, key=redact(stop.key),
+                    where=stop.where, path=list(stop.path), exact=stop.exact, live=True, message=redact(stop.message))
         )
 
     def _unit_guard(self) -> Optional[Guard]:

@@ -383,6 +383,8 @@ class Session:
                 crash=self.crash,
                 code=code,
                 submit=submit,
+                stage=stop.stage,
+                heals=[self.crash],
                 rule=stop.rule,
                 policy_id=stop.policy_id,
                 operation=stop.operation,

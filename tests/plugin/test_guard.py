@@ -86,7 +86,7 @@ def test_a_protected_operation_never_runs_and_makes_the_test_unsafe(bank: Projec
     (stop,) = submission["stops"]
     assert (stop["rule"], stop["policy_id"], stop["operation"]) == ("HG301", "post-money", "shop.bank.Ledger.post")
     assert result.report()["totals"]["applied"] == 0
-    assert "stopped (HG301 shop.bank.Ledger.post, protected as post-money)" in result.out
+    assert "stopped (dynamic HG301 shop.bank.Ledger.post, protected as post-money)" in result.out
     assert "BLOCKED HG301 post-money test_settle" in result.out
     assert "TOLD stopped by HealGuard" in result.out
 
@@ -133,6 +133,17 @@ def test_sarif_names_the_place_of_the_heal_and_of_the_operation(bank: Project) -
     assert result["codeFlows"][0]["threadFlows"][0]["locations"]
     assert result["properties"]["policyId"] == "post-money"
     assert result["properties"]["exact"] is True
+
+
+def test_what_the_gate_refuses_says_so(bank: Project) -> None:
+    result = run(answer(bank, "import os\nos.system('true')"), "--heal-guard=sinks.yaml", "--heal-sarif=out.sarif")
+    (crash,) = result.report()["tests"][0]["crashes"]
+    found = [finding for action in crash["actions"] for finding in action.get("findings", ())]
+    assert found
+    assert {finding["stage"] for finding in found} == {"gate"}
+    log = json.loads((bank.folder / "out.sarif").read_text(encoding="utf-8"))
+    assert [(one["properties"]["stage"], one["properties"]["heals"]) for one in log["runs"][0]["results"]] == [
+        ("gate", [crash["crash"]])] * len(found)
 
 
 def test_a_name_that_nothing_has_ends_the_run_before_the_first_test(bank: Project) -> None:

@@ -99,6 +99,11 @@ class Stop:
         return "{} {}: {}{}{}{}".format(self.rule, STOP_RULES[self.rule].title, self.operation, key, entry, note)
 
     @property
+    def stage(self) -> str:
+        """``static``: found before the program went on. ``dynamic``: as it was about to happen."""
+        return "static" if self.rule.startswith("HG2") else "dynamic"
+
+    @property
     def advice(self) -> str:
         """What to do instead."""
         return STOP_RULES[self.rule].advice
