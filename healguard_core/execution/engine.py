@@ -12,7 +12,7 @@ import tempfile
 import threading
 import traceback
 from types import FrameType
-from typing import Any, Callable, ContextManager, Dict, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, ContextManager, Dict, List, Optional, Sequence, Tuple, Type
 
 from healguard_core import __version__
 from healguard_core.execution import hooks
@@ -33,9 +33,11 @@ from healguard_core.execution.pause.stack import StackFrame, repository_frames, 
 from healguard_core.execution.pause.trial import Trial
 from healguard_core.execution.runbook import Runbook
 from healguard_core.execution.session import RESUMES, Plan, Resolution, Session
-from healguard_core.execution.tracking.tracker import Tracker
 from healguard_core.execution.units import current_unit, set_unit
 from healguard_core.protocol import Blocked, Config, CrashContext, Crashed, Left, Noticed, Started, Stopped
+
+if TYPE_CHECKING:
+    from healguard_core.execution.tracking.tracker import Tracker
 
 CO_GENERATOR_KINDS = 0x20 | 0x80 | 0x200  # generator, coroutine, async generator
 
@@ -71,6 +73,8 @@ class Engine:
         self._scratch: Optional[tempfile.TemporaryDirectory[str]] = None
         self._trial: Optional[Trial] = None
         self._guard = Guard(config.policy, self._policy_problem) if config.gate else None
+        self._following: Optional[Type[Tracker]] = None
+        self._get_following(self._guard)
         self._lock = threading.RLock()
         self._local = _Local()
         self._unit = Attempt("")
@@ -152,17 +156,33 @@ class Engine:
         if guard is None:
             raise ValueError("healing runs unguarded, so nothing can be protected")
         self._unit.guard = guard.extended(entries)
+        self._get_following(self._unit.guard)
 
-    def _tracker(self, guard: Optional[Guard]) -> Optional[Tracker]:
+    def _tracker(self, guard: Optional[Guard]) -> "Optional[Tracker]":
         """What follows the heals of the running unit; None where no policy protects anything."""
         unit = self._unit
-        if guard is None or not (guard.policy.entries or guard.policy.events):
+        following = self._get_following(guard)
+        if guard is None or following is None:
             return None
         if unit.tracker is None:
-            unit.tracker = Tracker(guard.policy, self.config.guard_mode, self._reached, self._fault,
-                                   self.config.guard_budget, self._told_of_guard)
+            unit.tracker = following(guard.policy, self.config.guard_mode, self._reached, self._fault,
+                                     self.config.guard_budget, self._told_of_guard)
         tracker: Tracker = unit.tracker
         return tracker
+
+    def _get_following(self, guard: Optional[Guard]) -> "Optional[Type[Tracker]]":
+        """What follows heals under ``guard``, None where no policy protects anything.
+
+        It is a third of what the core imports, so it is imported once a policy asks for it; and that before a test
+        begins, whose mocks may be in the way.
+        """
+        if guard is None or not (guard.policy.entries or guard.policy.events):
+            return None
+        if self._following is None:
+            from healguard_core.execution.tracking.tracker import Tracker
+
+            self._following = Tracker
+        return self._following
 
     def resting(self) -> ContextManager[None]:
         """Around what a test runner does for itself while a unit runs, as rendering a failure: nothing is followed."""
@@ -221,6 +241,7 @@ class Engine:
         state.guarded = guarded
         if policy is not None and guarded:
             state.guard = Guard(policy, self._policy_problem)
+            self._get_following(state.guard)
         if self._unit.tracker is not None:
             self._unit.tracker.finish()
         self._unit = state

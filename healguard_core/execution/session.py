@@ -4,7 +4,7 @@ import ast
 import builtins
 import sys
 import time
-from typing import Any, Callable, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
 
 from healguard_core.execution.guard import gate
 from healguard_core.execution.guard.enforcement import Guard, Watch
@@ -17,8 +17,6 @@ from healguard_core.execution.pause.frame import Ran
 from healguard_core.execution.pause.redaction import Redactor
 from healguard_core.execution.pause.stack import StackFrame
 from healguard_core.execution.pause.trial import Trial, rehearse
-from healguard_core.execution.tracking.static.check import Verdict, judge
-from healguard_core.execution.tracking.tracker import Tracker, spared
 from healguard_core.protocol import (
     PAPER,
     Blocked,
@@ -35,6 +33,10 @@ from healguard_core.protocol import (
     Stumbled,
     Used,
 )
+
+if TYPE_CHECKING:
+    from healguard_core.execution.tracking.static.check import Verdict
+    from healguard_core.execution.tracking.tracker import Tracker
 
 RESUMES = ("next", "retry", "return", "continue", "break")
 
@@ -86,7 +88,7 @@ class Session:
         max_calls: int,
         secrets: Sequence[str] = (),
         guard: Optional[Guard] = None,
-        tracker: Optional[Tracker] = None,
+        tracker: "Optional[Tracker]" = None,
     ) -> None:
         self.exception = exception
         self.frames = list(frames)
@@ -252,17 +254,14 @@ class Session:
         )
         return self._outcome(code, True, ran.stdout, ran.value_repr), resolution
 
-    def _ahead(self, target: StackFrame, ran: Ran, resume: str) -> Optional[Verdict]:
+    def _ahead(self, target: StackFrame, ran: Ran, resume: str) -> "Optional[Verdict]":
         """What must become of the heal when the program goes on; None where that is not looked at."""
         if self._guard is None or self._tracker is None or self._tracker.mode == "off":
             return None
         resolution = _resolution(target, ran, resume)
         bound = dict(ran.bindings, _eh_rtn=ran.return_value) if ran.has_return else ran.bindings
-        elsewhere = self._tracker.marked or any(not text.isidentifier() for text in ran.wrote)
-        policy = self._guard.policy
-        with self._tracker.resting():
-            verdict: Verdict = judge(policy, target.frame, bound, resolution.way, elsewhere, spared)
-        return verdict
+        elsewhere = any(not text.isidentifier() for text in ran.wrote)
+        return self._tracker.ahead(self._guard.policy, target.frame, bound, resolution.way, elsewhere)
 
     def _run(self, target: StackFrame, code: str, watch: Optional[Watch], *, echo: bool) -> Tuple[Ran, Any]:
         """Run ``code`` in the live process, and follow what it writes."""

@@ -34,8 +34,39 @@ def test_healing_without_a_policy_or_a_runbook_imports_nothing_heavy(project: Pr
     modules, _, ret = loaded(project, "--heal=rules")
     assert ret == 0
     assert "healguard_core.execution.engine" in modules
-    heavy = ("pydantic", "yaml", "libcst", "healguard_core.healing")
+    heavy = ("pydantic", "yaml", "libcst", "healguard_core.healing", "healguard_core.execution.tracking")
     assert [name for name in modules if name.startswith(heavy)] == []
+
+
+def test_a_policy_brings_what_follows_heals_before_the_first_test(project: Project) -> None:
+    project.write({
+        "sinks.yaml": "version: 1\nprotect: [{id: files, call: os.remove, key: path}]\n",
+        "test_a.py": """
+            import sys
+
+            def test_a():
+                assert "healguard_core.execution.tracking.tracker" in sys.modules
+        """,
+    })
+    assert project.run("--heal=rules", "--heal-guard=sinks.yaml").ret == 0
+
+
+def test_a_policy_of_one_test_brings_it_before_that_test(project: Project) -> None:
+    project.write({
+        "sinks.yaml": "version: 1\nprotect: [{id: files, call: os.remove, key: path}]\n",
+        "test_a.py": """
+            import sys
+            import pytest
+
+            def test_a():
+                assert "healguard_core.execution.tracking.tracker" not in sys.modules
+
+            @pytest.mark.heal(guard="sinks.yaml")
+            def test_b():
+                assert "healguard_core.execution.tracking.tracker" in sys.modules
+        """,
+    })
+    assert project.run("--heal=rules").ret == 0
 
 
 def test_off_overrules_the_ini_file(project: Project) -> None:

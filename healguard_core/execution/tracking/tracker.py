@@ -20,6 +20,7 @@ from healguard_core.execution.tracking.literal import LiteralRule
 from healguard_core.execution.tracking.opcodes import RAISED
 from healguard_core.execution.tracking.shadow import Shadow
 from healguard_core.execution.tracking.sinks import Sinks
+from healguard_core.execution.tracking.static.check import Verdict, judge
 from healguard_core.execution.tracking.tracer import Machine
 
 MODES = ("track", "literal", "off")
@@ -159,6 +160,11 @@ class Tracker:
             machine.thread().leaving = mark
         if raised is not None:
             self._heap.add(raised, RAISED, mark)
+
+    def ahead(self, policy: Policy, frame: FrameType, bound: Dict[str, Any], way: str, elsewhere: bool) -> Verdict:
+        """What must become of a heal when the program goes on; see `static.check.judge` for the arguments."""
+        with self.resting():
+            return judge(policy, frame, bound, way, elsewhere or self.marked, spared)
 
     def go_on(self, frame: FrameType) -> None:
         """The program is about to be resumed in ``frame``: follow it and its callers."""
