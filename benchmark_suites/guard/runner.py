@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -60,12 +61,13 @@ class Runner:
         """
         point = cases[0].point
         environment = self._environments.get(point)
-        provision.install_plugin(self._environments, environment, point.requirements_buggy)
+        plugin = provision.install_plugin(self._environments, environment, point.requirements_buggy)
         folder = self._work / point.id
         trials = {case.id: Trial(case.id, mode) for case in cases}
         try:
             render.render(cases, _site_packages(environment), folder, replayed=replayed)
-            ran = run_in(folder, _command(cases, mode, environment), PYTHONPATH=str(folder / render.PACKAGES))
+            ran = run_in(folder, _command(cases, mode, environment),
+                         PYTHONPATH=os.pathsep.join([plugin, str(folder / render.PACKAGES)]))
             tests = _tests(folder / "report.json")
         except (ValueError, OSError, subprocess.TimeoutExpired) as problem:
             for trial in trials.values():

@@ -79,36 +79,52 @@ class Environments:
             self._remove_older(instance, role, path)
         return found
 
-    def install(
-        self, environment: Environment, arguments: Sequence[str], pins: Sequence[str], replace: str = ""
-    ) -> None:
-        """Install ``arguments`` beside the ``pins``, none of which may change; ``replace`` is installed anew.
+    def install(self, environment: Environment, arguments: Sequence[str], pins: Sequence[str]) -> None:
+        """Install ``arguments`` beside the ``pins``, none of which may change.
 
         Raises `EnvironmentUnavailable` when that is impossible.
         """
-        anew = ["--reinstall-package", replace] if replace and self._uv else []
-        if not self._uv:
-            self._prepare_pip(environment, replace)
+        self._prepare_pip(environment)
         with _pins_file(pins) as constraints:
-            self._run([*self._installer(environment.path), *anew, "-c", constraints, *arguments],
+            self._run([*self._installer(environment.path), "-c", constraints, *arguments],
                       f"{' '.join(arguments)} cannot be installed beside the pins in {environment.path}")
 
-    def build_wheel(self, folder: Path, into: Path) -> None:
-        """Build the wheel of the source tree ``folder`` into ``into``. Raises `EnvironmentUnavailable`."""
+    def uninstall(self, environment: Environment, distribution: str) -> None:
+        """Remove ``distribution``, which may be absent. Raises `EnvironmentUnavailable` when that is impossible."""
+        self._prepare_pip(environment)
+        python = str(environment.python)
+        command = [self._uv, "pip", "uninstall", "--quiet", "--python", python] if self._uv else [
+            python, "-m", "pip", "uninstall", "--quiet", "--yes"]
+        self._run([*command, distribution], f"{distribution} cannot be removed from {environment.path}")
+
+    def install_into(self, folder: Path, requirement: str | Path) -> None:
+        """Install ``requirement`` alone, a source tree when it is a path, into ``folder``, which goes on PYTHONPATH.
+
+        Raises `EnvironmentUnavailable` when that is impossible.
+        """
+        with tempfile.TemporaryDirectory(prefix="heal-wheel-") as wheels:
+            if isinstance(requirement, Path):
+                requirement = self._wheel(requirement, Path(wheels))
+            command = [self._uv, "pip", "install", "--quiet", "--python", sys.executable] if self._uv else [
+                sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
+            self._run([*command, "--no-deps", "--target", str(folder), str(requirement)],
+                      f"{requirement} cannot be installed into {folder} (uv, or pip in this environment, has to do it)")
+
+    def _wheel(self, tree: Path, into: Path) -> Path:
+        """The wheel of a source tree, always built anew: uv keeps those of trees until their pyproject.toml changes."""
         if self._uv:
             command = [self._uv, "build", "--quiet", "--wheel", "--python", sys.executable, "--out-dir", str(into)]
         else:
             command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(into)]
-        command.append(str(folder))
-        self._run(command, f"{folder} cannot be built into a wheel")
+        self._run([*command, str(tree)],
+                  f"{tree} cannot be built into a wheel (uv, or pip in this environment, has to do it)")
+        (wheel,) = into.glob("*.whl")
+        return wheel
 
-    def _prepare_pip(self, environment: Environment, replace: str) -> None:
-        """Give pip to an environment that uv made, and make room for what is to be installed anew."""
-        python = str(environment.python)
-        self._run([python, "-m", "ensurepip"], f"pip cannot be had in {environment.path}")
-        if replace:
-            self._run([python, "-m", "pip", "uninstall", "--quiet", "--yes", replace],
-                      f"{replace} cannot be removed from {environment.path}")
+    def _prepare_pip(self, environment: Environment) -> None:
+        """Without uv: give pip to an environment that uv made."""
+        if not self._uv:
+            self._run([str(environment.python), "-m", "ensurepip"], f"pip cannot be had in {environment.path}")
 
     def _build(self, instance: Instance, role: str, path: Path) -> None:
         building = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=self.root))

@@ -1,60 +1,129 @@
 """Makes the running pytest-heal available inside an instance's environment. Imports environments only.
 
-From Python 3.11 on the distribution itself is installed beside the pins: built once into a wheel where it runs from a
-folder, else from the place that it came from. Older Pythons get the execution side as one zip file.
+From Python 3.11 on what the distribution requires is installed beside the pins, and the distribution itself comes from
+a folder on PYTHONPATH. There is one folder per state of the code; it is made aside, renamed when complete and never
+changed. So a newer pytest-heal needs no environment anew, and runs of two states at the same time never see a mixture.
+Older Pythons get the execution side as one zip file.
 """
 
 import functools
 import hashlib
 import importlib.metadata
 import json
+import os
 import shutil
 import tempfile
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from benchmark_suites.releases.environments import Environment, Environments
+from benchmark_suites.releases.environments import Environment, Environments, EnvironmentUnavailable
 
 DISTRIBUTION = "pytest-heal"
 PACKAGES = ("healguard_core", "pytest_heal", "benchmark_suites")
 PLUGIN_FROM = (3, 11)
-_MARKER = "heal-plugin.txt"
-_WHEELS = ".wheels"
+STATES = ".states"
+"""The folder below the environments that has the states of the code."""
+MARKER = "heal-requirements.txt"
+"""In an environment: what was installed beside its pins for pytest-heal."""
+
+_INSTALLED_ITSELF = "heal-plugin.txt"  # in environments of an older pytest-heal, which put itself into them
+_UNUSED = 7 * 24 * 3600.0  # seconds after which nobody can be running with a state any more
+_ATTEMPTS = 5  # at a state of sources that somebody is editing
 
 
-def install_plugin(environments: Environments, environment: Environment, pins: tuple[str, ...]) -> None:
-    """Install the running pytest-heal into ``environment`` unless that very state is there already.
+def install_plugin(environments: Environments, environment: Environment, pins: tuple[str, ...]) -> str:
+    """Prepare ``environment`` for the running pytest-heal; the folder that has to be first on its PYTHONPATH.
 
-    Raises `EnvironmentUnavailable` when it cannot be built, or not be installed beside ``pins``.
+    Raises `EnvironmentUnavailable` when that folder cannot be made, or when what it requires cannot be installed
+    beside ``pins``.
     """
-    identity = running_state()
-    marker = environment.path / _MARKER
-    if marker.is_file() and marker.read_text(encoding="utf-8") == identity:
-        return
-    environments.install(environment, [requirement(environments, identity)], pins,
-                         replace=DISTRIBUTION if marker.is_file() else "")
-    marker.write_text(identity, encoding="utf-8")
+    state = _state(environments.root)
+    wanted = requirements()
+    marker = environment.path / MARKER
+    if not marker.is_file() or marker.read_text(encoding="utf-8").splitlines() != wanted:
+        if (environment.path / _INSTALLED_ITSELF).exists():
+            environments.uninstall(environment, DISTRIBUTION)
+            (environment.path / _INSTALLED_ITSELF).unlink(missing_ok=True)
+        environments.install(environment, wanted, pins)
+        made = marker.with_name(f"{MARKER}-{os.getpid()}")
+        made.write_text("".join(f"{line}\n" for line in wanted), encoding="utf-8")
+        made.replace(marker)
+    return str(state)
 
 
 @functools.cache
+def requirements() -> list[str]:
+    """What the distribution requires without its extras, sorted."""
+    declared = importlib.metadata.requires(DISTRIBUTION) or []
+    return sorted(text for text in declared if "extra" not in text.partition(";")[2])
+
+
 def running_state() -> str:
-    """A text that differs as soon as the code that is running differs; looked at once per process."""
+    """A text that differs as soon as any file of the code that is running differs."""
     root = Path(__file__).resolve().parents[2]
     digest = hashlib.sha256()
-    for package in PACKAGES:
-        for path in sorted((root / package).rglob("*.py")):
-            if "instances" not in path.parts:
-                digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes() + b"\0")
+    for path in _files(root):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 
 
-def requirement(environments: Environments, identity: str) -> str:
-    """What to install to get the code that is running: a wheel, a release, or a revision of a repository."""
+def _files(root: Path) -> Iterator[Path]:
+    for package in PACKAGES:
+        for path in sorted((root / package).rglob("*")):
+            if path.is_file() and not {"instances", "__pycache__"}.intersection(path.parts):
+                yield path
+
+
+@functools.cache
+def _state(root: Path) -> Path:
+    """The folder of the running code below ``root``, made if need be; looked for once per process."""
+    states = root / STATES
+    states.mkdir(parents=True, exist_ok=True)
+    for _ in range(_ATTEMPTS):
+        identity = running_state()
+        kept = states / identity
+        if kept.is_dir() or _make(Environments(root), kept):
+            os.utime(kept)
+            _remove_unused(states)
+            return kept
+    raise EnvironmentUnavailable(f"{_folder()} is being changed while it is installed; run again when it is at rest")
+
+
+def _make(environments: Environments, kept: Path) -> bool:
+    """Whether ``kept`` is there now: not when the sources were changed meanwhile, so that neither state was made."""
+    making = Path(tempfile.mkdtemp(prefix=".making-", dir=kept.parent))
+    try:
+        environments.install_into(making, requirement())
+        if running_state() != kept.name:
+            return False
+        making.rename(kept)
+    except OSError:
+        if not kept.is_dir():  # otherwise another process was faster
+            raise
+    finally:
+        shutil.rmtree(making, ignore_errors=True)
+    return True
+
+
+def _remove_unused(states: Path) -> None:
+    for other in states.iterdir():
+        try:
+            unused = time.time() - other.stat().st_mtime > _UNUSED
+        except FileNotFoundError:
+            continue  # another process removed it
+        if unused:
+            shutil.rmtree(other, ignore_errors=True)
+
+
+def requirement() -> str | Path:
+    """What to install to get the code that is running: its source tree, a release, or a revision of a repository."""
     folder, origin = _folder(), _origin()
     if folder is not None:
-        return str(_wheel(environments, folder, identity))
+        return folder
     if "vcs_info" in origin:
         return f"{DISTRIBUTION} @ {origin['vcs_info']['vcs']}+{origin['url']}@{origin['vcs_info']['commit_id']}"
     return f"{DISTRIBUTION}=={importlib.metadata.version(DISTRIBUTION)}"
@@ -76,20 +145,3 @@ def _origin() -> dict[str, Any]:
         text = None
     found: dict[str, Any] = json.loads(text or "{}")
     return found
-
-
-def _wheel(environments: Environments, folder: Path, identity: str) -> Path:
-    """The wheel of ``folder`` in the state ``identity``, built once for all environments."""
-    kept = environments.root / _WHEELS / identity
-    if not list(kept.glob("*.whl")):
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        for other in kept.parent.iterdir():
-            shutil.rmtree(other, ignore_errors=True)
-        building = Path(tempfile.mkdtemp(prefix=".building-", dir=environments.root))
-        environments.build_wheel(folder, building)
-        try:
-            building.rename(kept)
-        except OSError:
-            shutil.rmtree(building)  # another process was faster
-    (wheel,) = kept.glob("*.whl")
-    return wheel

@@ -38,8 +38,8 @@ def run(instance: Instance, setting: Setting, places: Places, result: Result) ->
             work = Path(folder)
             lay_out(instance, work)
             if environment.version >= provision.PLUGIN_FROM:
-                provision.install_plugin(environments, environment, instance.requirements_buggy)
-                _run_plugin(instance, setting, environment, work, result, places.trace)
+                plugin = provision.install_plugin(environments, environment, instance.requirements_buggy)
+                _run_plugin(instance, setting, environment, work, result, places.trace, plugin)
             else:
                 older_python.run(instance, setting, environment, work, result, places.trace)
             if places.trace:
@@ -52,13 +52,13 @@ def run(instance: Instance, setting: Setting, places: Places, result: Result) ->
 
 
 def _run_plugin(
-    instance: Instance, setting: Setting, environment: Environment, work: Path, result: Result, trace: bool
+    instance: Instance, setting: Setting, environment: Environment, work: Path, result: Result, trace: bool, plugin: str
 ) -> None:
     report = work / "report.json"
     options, variables = counting.arrange(work, instance.import_roots) if trace else ([], {})
     command = [str(environment.python), "-m", "pytest", "-q", "-o", f"cache_dir={environment.path / 'heal-cache'}",
                *options, *plugin_options(instance, setting), f"--heal-report={report}", instance.test.name]
-    ran = run_in(work, command, **variables)
+    ran = run_in(work, command, PYTHONPATH=plugin, **variables)
     result.output = ran.stdout + ran.stderr
     if ran.returncode == USAGE_ERROR:
         result.broke(*of_usage_error(result.output))

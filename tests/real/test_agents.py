@@ -89,7 +89,7 @@ def healed(agent: str, script: Any, *, model: str, more: Sequence[str] = (), **v
     environment = environments.get(instance)
     if more:
         environments.install(environment, list(more), instance.requirements_buggy)
-    provision.install_plugin(environments, environment, instance.requirements_buggy)
+    plugin = provision.install_plugin(environments, environment, instance.requirements_buggy)
     with ScriptedModel(script) as served, tempfile.TemporaryDirectory(prefix="heal-agent-") as folder:
         work = Path(folder)
         lay_out(instance, work)
@@ -98,7 +98,7 @@ def healed(agent: str, script: Any, *, model: str, more: Sequence[str] = (), **v
         ran = run_in(work, [environment.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options,
                             "-o", f"heal_models=scripted = {line}", "--heal-report=report.json",
                             "--heal-journal=journal.jsonl", instance.test.name],
-                     SCRIPTED_KEY="canary-5d20", **{name: text.format(url=served.url)
+                     PYTHONPATH=plugin, SCRIPTED_KEY="canary-5d20", **{name: text.format(url=served.url)
                                                     for name, text in variables.items()})
         assert (work / "report.json").exists(), ran.stdout + ran.stderr
         report = json.loads((work / "report.json").read_text(encoding="utf-8"))

@@ -98,7 +98,9 @@ class Farm:
                           encoding="utf-8")
         python.chmod(0o755)
         (home / READY).write_text(json.dumps({"version": list(sys.version_info[:2])}), encoding="utf-8")
-        (home / "heal-plugin.txt").write_text(provision.running_state(), encoding="utf-8")
+        (home / provision.MARKER).write_text("\n".join(provision.requirements()), encoding="utf-8")
+        state = self.envs / provision.STATES / provision.running_state()
+        state.mkdir(parents=True, exist_ok=True)  # may be empty: this Python has the running code anyway
 
     def command(self, *arguments: str) -> list[str]:
         """The command that runs the suite."""

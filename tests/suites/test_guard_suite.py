@@ -121,7 +121,7 @@ def test_a_line_without_a_statement_is_an_error(toy: Callable[..., Instance], si
 def test_labels_are_what_a_counterfactual_replay_shows(
     toy: Callable[..., Instance], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner.provision, "install_plugin", lambda *_arguments: None)
+    monkeypatch.setattr(runner.provision, "install_plugin", lambda *_arguments: "")
     point = toy(10, "toy.doubled(1)", "KeyError")
     around = [Case(point, CHAIN, variant, "hg_os.remove") for variant in VARIANTS]
     ran = runner.Runner(Places(Place(tmp_path / "env")), tmp_path / "work")  # type: ignore[arg-type]

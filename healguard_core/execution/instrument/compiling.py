@@ -1,12 +1,20 @@
 """From the bytes of a source file to instrumented code, or to plain code with the reason. May import rewrite."""
 
 import ast
+import binascii
 import gc
 import importlib.util
+import sys
 from types import CodeType
-from typing import Set, Tuple, cast
+from typing import Any, Set, Tuple, cast
 
+from healguard_core import __version__
+from healguard_core.execution import hooks
+from healguard_core.execution.instrument import clauses, comments, kinds, nodes, sites, table
+from healguard_core.execution.instrument import rewrite as rewriting
 from healguard_core.execution.instrument.rewrite import rewrite
+
+_REWRITERS = (hooks, rewriting, nodes, kinds, clauses, comments, sites, table, sys.modules[__name__])
 
 _gc_disable = gc.disable
 _gc_enable = gc.enable
@@ -34,6 +42,27 @@ def instrumented(data: bytes, path: str, every_error: bool = False) -> Tuple[Cod
 def plain(data: bytes, path: str) -> CodeType:
     """The code that Python itself makes of the file."""
     return compile(data, path, "exec", dont_inherit=True)
+
+
+def rewriter_version(every_error: bool = False) -> int:
+    """A number of 32 bits that differs as soon as the same file may be instrumented differently; for caches.
+
+    It is made of the rewriter's own text: a number kept by hand would be forgotten, and code that an older rewriter
+    made would go on running after an upgrade.
+    """
+    total = binascii.crc32("{} {}".format(__version__, every_error).encode("ascii"))
+    for module in _REWRITERS:
+        total = binascii.crc32(_text_of(module), total)
+    return total
+
+
+def _text_of(module: Any) -> bytes:
+    """The source of ``module``, in a folder or a zip; empty for one that is installed as bytecode only."""
+    try:
+        text: bytes = module.__loader__.get_data(module.__file__)
+    except (OSError, AttributeError, TypeError):
+        return b""
+    return text
 
 
 def _instrumented(data: bytes, path: str, every_error: bool) -> CodeType:

@@ -13,8 +13,8 @@ from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from healguard_core.execution.instrument.adopting import adopt
 from healguard_core.execution.instrument.cache import Cache, Stamp
-from healguard_core.execution.instrument.compiling import instrumented
-from healguard_core.execution.instrument.rewrite import VERSION, sites_of
+from healguard_core.execution.instrument.compiling import instrumented, rewriter_version
+from healguard_core.execution.instrument.rewrite import sites_of
 from healguard_core.execution.instrument.scope import Scope
 from healguard_core.execution.instrument.sites import Site
 
@@ -62,7 +62,7 @@ class Importer:
         self._every_error = every_error
         self._cache: Optional[Cache] = None
         if cache_dir is not None:
-            version = 2 * VERSION + every_error
+            version = rewriter_version(every_error)
             self._cache = Cache(cache_dir, version, lambda message: notice("cache-not-written", message, cache_dir))
         self.listeners: List[Callable[[ModuleSpec], None]] = []  # are shown every spec that is handed out
         self._asking = _Asking()

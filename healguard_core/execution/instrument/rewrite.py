@@ -12,9 +12,6 @@ from healguard_core.execution.instrument.comments import off_lines
 from healguard_core.execution.instrument.sites import Site
 from healguard_core.execution.instrument.table import Block, Mark, Scope, site_table
 
-VERSION = 2
-"""Changes whenever the same source is rewritten differently; part of the cache's key."""
-
 _LIMIT = 19
 """How many blocks may be nested in one function. The compiler takes 20; one is kept for what it adds itself."""
 

@@ -7,6 +7,8 @@ import importlib.resources
 import inspect
 import pickle
 import pkgutil
+import shutil
+import subprocess
 import sys
 import threading
 import zipfile
@@ -17,6 +19,7 @@ from typing import Any
 
 import pytest
 
+import healguard_core
 from healguard_core.execution import hooks
 from healguard_core.execution.instrument.importer import HealLoader, Importer
 from healguard_core.execution.instrument.scope import Scope
@@ -334,6 +337,34 @@ def test_a_changed_source_is_compiled_anew(project: Project, tmp_path: Path) -> 
     project.start(tmp_path / "cache")
     assert importlib.import_module("moving").x == 2
     assert len(list((tmp_path / "cache").iterdir())) == 1
+
+
+VERSION = "from healguard_core.execution.instrument.compiling import rewriter_version as v; print(v(), v(True))"
+
+
+@pytest.mark.parametrize(("changed", "zipped"), [
+    ("hooks.py", False), ("instrument/rewrite.py", False), ("instrument/nodes.py", False),
+    ("instrument/nodes.py", True), ("instrument/clauses.py", False), ("instrument/compiling.py", False),
+    (None, False), (None, True)])
+def test_bytecode_of_another_rewriter_is_not_taken(tmp_path: Path, changed: str | None, zipped: bool) -> None:
+    def version(place: Path) -> list[str]:
+        path = shutil.make_archive(str(place), "zip", place) if zipped else str(place)
+        ran = subprocess.run([sys.executable, "-S", "-c", f"import sys; sys.path[0] = {path!r}; {VERSION}"],
+                             capture_output=True, text=True, check=True)
+        return ran.stdout.split()
+
+    package = Path(healguard_core.__file__).parent
+    for name in ("old", "new"):
+        shutil.copytree(package / "execution", tmp_path / name / "healguard_core" / "execution",
+                        ignore=shutil.ignore_patterns("__pycache__"))
+        for shared in ("__init__.py", "protocol.py", "outcome.py"):
+            shutil.copy(package / shared, tmp_path / name / "healguard_core")
+    if changed is not None:
+        with (tmp_path / "new" / "healguard_core" / "execution" / changed).open("a", encoding="utf-8") as file:
+            file.write("# another rewriter\n")
+    old, new = version(tmp_path / "old"), version(tmp_path / "new")
+    assert old[0] != old[1]
+    assert (old == new) is (changed is None)
 
 
 def test_a_cache_that_cannot_be_written_is_said_once_and_imports_go_on(project: Project, tmp_path: Path) -> None:
