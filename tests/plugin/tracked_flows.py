@@ -37,6 +37,27 @@ FLOWS = [
     Flow("slice", "l = ['x', path, 'y']; sink(l[1:][0])", "l = ['x', path, 'y']; sink(l[1:][1])"),
     Flow("unpacking", "a, *b = 'x', 'y', path; sink(b[1])", "a, *b = 'x', 'y', path; sink(b[0])"),
     Flow("arguments", "sink(passed('x', k=path)['k'])", "sink(passed(path, k='x')['k'])"),
+    Flow("recursion past an untouched frame", "sink(climbed(2, [path])[0])", "sink(climbed(2, [path])[1])"),
+    Flow("own dictionary", "box.__dict__.update(left=path); sink(box.left)",
+         "box.__dict__.update(left=path, right='x'); sink(box.right)"),
+    Flow("operation given to C code", "methodcaller('push', path)(Sender())",
+         "methodcaller('push', 'x')(Sender()); path"),
+    Flow("operation as a hook of a class", "path in Sender()", "'x' in Sender()"),
+    Flow("error of C code", "\n    try: int(path)\n    except ValueError as e: sink(str(e))",
+         "\n    try: int('x')\n    except ValueError as e: sink(str(e))"),
+    Flow("returned by a generator",
+         "\n    g = ended(path)\n    try: next(g)\n    except StopIteration as e: sink(e.value)",
+         "\n    g = ended(path)\n    try: next(g)\n    except StopIteration as e: sink(type(e).__name__)"),
+    Flow("code from text", "exec(f\"sink('{path}')\", {'sink': sink})",
+         "exec(\"sink('x')\", {'sink': sink, 'p': path})"),
+    Flow("names of executed code", "d = {'p': path, 'q': 'x'}; exec('r = p + q[:0]', d); sink(d['r'])",
+         "d = {'p': path, 'q': 'x'}; exec('r = q + q; s = p', d); sink(d['r'])"),
+    Flow("context", "copied = copy_context(); copied.run(VAR.set, path); sink(copied[VAR])",
+         "copied = copy_context(); copied.run(VAR.set, path); sink(VAR.get())"),
+    Flow("fields of a format", "sink('{p}'.format_map({'p': path, 'q': 'x'}))",
+         "sink('{q}'.format_map({'p': path, 'q': 'x'}))"),
+    Flow("parts of a document", "sink(json.loads(json.dumps({'p': path, 'q': 'x'}))['p'])",
+         "sink(json.loads(json.dumps({'p': path, 'q': 'x'}))['q'])"),
     Flow("recursion", "sink(deep(path, 3))", "sink(deep('x', len(path)))"),
     Flow("comprehension", "sink([p for p in ('x', path)][1])", "sink([p for p in ('x', path) if path][0])"),
     Flow("generator", "g = each('x', path); next(g); sink(next(g))", "g = each('x', path); sink(next(g))"),
@@ -86,7 +107,9 @@ FLOWS = [
 MODULE = '''
 import asyncio, collections, contextlib, dataclasses, functools, json, re, threading
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar, copy_context
 from functools import partial
+from operator import methodcaller
 from queue import Queue
 from sinks import sink
 
@@ -109,6 +132,21 @@ class Pair:
 
 def passed(*args, **kwargs):
     return dict(kwargs)
+
+def climbed(times, values):
+    found = []
+    for number in range(times):
+        found = found + [climbed(0, [])] + values + ["x"]
+    return found[1:] if times else found
+
+class Sender:
+    push = __contains__ = staticmethod(sink)
+
+def ended(value):
+    return value
+    yield
+
+VAR = ContextVar("VAR", default="x")
 
 def deep(value, times):
     return value if times == 0 else deep(value, times - 1)

@@ -1,4 +1,5 @@
-"""Marks of locations: attributes, items, elements, cells, module globals. May import labels and slots.
+"""Marks of locations: attributes, items, elements, cells, module globals. May import dictionaries,
+labels and slots.
 
 An object is known by its identity for as long as it lives: weakly where its class allows that, otherwise by a
 reference that `prune` gives up once nobody else has one. Values are never told apart by identity: small integers,
@@ -11,6 +12,7 @@ import weakref
 from types import CodeType, FrameType, FunctionType, ModuleType, TracebackType
 from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
+from healguard_core.execution.tracking.dictionaries import hidden
 from healguard_core.execution.tracking.labels import Mark, coarse, join
 from healguard_core.execution.tracking.slots import (
     CONTENT,
@@ -287,3 +289,6 @@ def parts(value: Any) -> Iterator[Any]:
     for one in _get_referents(value):
         if not isinstance(one, _OPAQUE):
             yield one
+    namespace = hidden(value)
+    if namespace is not None:
+        yield namespace

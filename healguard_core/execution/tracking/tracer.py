@@ -28,6 +28,7 @@ from healguard_core.execution.tracking.wall import switches_off, watch
 
 _gettrace, _settrace, _getframe = sys.gettrace, sys.settrace, sys._getframe
 _ident = threading.get_ident
+_SHARED = sys.version_info >= (3, 13)
 _GENERATOR_KINDS = 0x20 | 0x80 | 0x200
 
 
@@ -96,6 +97,7 @@ class Machine:
         self._spared = spared  # whether a code object is never followed
         self._threads: Dict[int, Thread] = {}
         self._shadows: Dict[int, Shadow] = {}
+        self._followed: Dict[int, CodeType] = {}  # code of which a frame was followed
         self._steps: Dict[int, Any] = {}
         self._spare_known: Dict[int, Any] = {}
         self._through_runner: List[Any] = []  # what fixtures and alike gave to the test runner, with marks
@@ -251,6 +253,7 @@ class Machine:
 
     def _attach(self, frame: FrameType, shadow: Shadow) -> None:
         local = frame.f_trace
+        self._followed[identity(frame.f_code)] = frame.f_code
         if not isinstance(local, _Local):
             shadow.chained = local
             frame.f_trace = _Local(self, shadow)
@@ -261,6 +264,7 @@ class Machine:
     def _make_called(self) -> Callable[[FrameType, str, Any], Any]:
         """The global trace function: it runs for every call of the process, so the usual case is decided at once."""
         threads, marked, shadows, handed = self._threads, self.heap.entries, self._shadows, self._through_runner
+        followed = self._followed
 
         def called(frame: FrameType, event: str, arg: Any) -> Any:
             thread = threads.get(_ident())
@@ -269,6 +273,8 @@ class Machine:
             elif not marked and thread.plain:
                 current = thread.current
                 if (current is None or current.flight is None) and not handed and identity(frame) not in shadows:
+                    if _SHARED and identity(frame.f_code) in followed:
+                        frame.f_trace_opcodes = True
                     return None
             return self._follow(thread, frame, event, arg)
 
@@ -285,9 +291,10 @@ class Machine:
                 _settrace(self.called)
         code = frame.f_code
         if self.is_spared(code) or self._is_untouched(thread, frame, code):
-            return chained
+            return self._left_alone(frame, chained)
         shadow = self._entered(thread, frame, code)
         shadow.chained = chained
+        self._followed[identity(code)] = code
         frame.f_trace_lines = chained is not None
         frame.f_trace_opcodes = True
         local = _Local(self, shadow)
@@ -295,6 +302,13 @@ class Machine:
         if code.co_name in self.sinks.bodies and thread.ambient is None:
             self._protect(thread, frame, shadow, local)
         return local
+
+    def _left_alone(self, frame: FrameType, chained: Any) -> Any:
+        """From Python 3.13 on one frame of a code object that wants no instructions takes them from all others."""
+        if not _SHARED or identity(frame.f_code) not in self._followed:
+            return chained
+        frame.f_trace_opcodes = True
+        return chained if chained is None else _Passing(chained)
 
     def _protect(self, thread: Thread, frame: FrameType, shadow: Shadow, local: "_Local") -> None:
         """The frame may be that of a protected operation: raises the veto in it before its first instruction."""
@@ -446,6 +460,20 @@ _FRAMES = ((GeneratorType, "gi_frame"), (CoroutineType, "cr_frame"), (AsyncGener
 
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
 _SITE = os.sep + "site-packages" + os.sep
+
+
+class _Passing:
+    """The local trace function of a frame that is not followed, where somebody else traces: without instructions."""
+
+    __slots__ = ("_chained",)
+
+    def __init__(self, chained: Any) -> None:
+        self._chained = chained
+
+    def __call__(self, frame: FrameType, event: str, arg: Any) -> Any:
+        if event != "opcode":
+            self._chained = self._chained(frame, event, arg)
+        return None if self._chained is None else self
 
 
 class _Local:

@@ -324,11 +324,16 @@ def _zip_longest_ahead(heap: Heap, iterator: Any, mark: Optional[Mark]) -> Ahead
     return Ahead([Flow(MISSING, mark, row) for row in rows])
 
 
+def _is_ready_pair(value: Any) -> bool:
+    """Whether a `pairwise` keeps this tuple for the pair that it will give first."""
+    return type(value) is tuple and all(one is None for one in value)
+
+
 def _window_ahead(heap: Heap, iterator: Any, mark: Optional[Mark]) -> Ahead:
     inner = referents(iterator)
     source = ahead(heap, inner[0], heap.get(iterator, item(0))) if inner else Ahead([])
     whole = _coarse(heap, iterator, mark)
-    if source.flows is None or len(inner) > 1:  # it has begun, and holds what it took
+    if source.flows is None or not all(map(_is_ready_pair, inner[1:])):  # it has begun, and holds what it took
         return whole
     flows = source.flows
     return whole._replace(tell=lambda value: Flow(value, mark, tuple(elements.identified(Ahead(flows, False), value))))
