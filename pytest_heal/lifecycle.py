@@ -9,6 +9,7 @@ import pytest
 from pytest_heal import categories
 from pytest_heal.agents import is_worker
 from pytest_heal.counting import Counting
+from pytest_heal.decisions import Decisions, WorkersDecisions
 from pytest_heal.healing import HandOver
 from pytest_heal.junit import JUnit
 from pytest_heal.phases import Expectations, Phases
@@ -52,13 +53,17 @@ def configure(config: pytest.Config) -> None:
     }.items():
         config.pluginmanager.register(plugin, label)
     config.pluginmanager.register(HandOver(run.healing), "heal-hand-over")
-    if not is_worker(config):
+    if is_worker(config):
+        config.pluginmanager.register(WorkersDecisions(run), "heal-decisions")
+    else:
         _configure_reports(config, run)
 
 
 def _configure_reports(config: pytest.Config, run: Run) -> None:
     """What only the process that reports to the user has."""
-    results = Results(run)
+    decisions = Decisions(run)
+    config.pluginmanager.register(decisions, "heal-decisions")
+    results = Results(run, decisions)
     config.pluginmanager.register(results, "heal-results")
     config.pluginmanager.register(JUnit(config, run.settings, results), "heal-junit")
     terminal = config.pluginmanager.get_plugin("terminalreporter")

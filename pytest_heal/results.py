@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_heal.categories import accepted, heal_of
+from pytest_heal.decisions import Decisions
 from pytest_heal.jsonreport import document, write_report
 from pytest_heal.records import Record, crashed, no_usage
 from pytest_heal.run import Run
@@ -23,8 +24,9 @@ _SUBTESTS = ("SubtestReport", "SubTestReport")  # of pytest 9 and of pytest-subt
 class Results:
     """All tests of the run by node id, in the order in which they ended."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, decisions: Decisions) -> None:
         self._run = run
+        self._decisions = decisions
         self.started = _now()
         self.tests: dict[str, Record] = {}
         self.marks: dict[str, Record] = {}  # of tests that crashed, and of modules that did at import
@@ -121,7 +123,9 @@ class Results:
 
     def document(self, exit_status: int) -> Record:
         """The whole report as JSON values."""
-        return document(self._run, list(self.tests.values()), self.marks, self.notices, exit_status, self.started)
+        report = document(self._run, list(self.tests.values()), self.marks, self.notices, exit_status, self.started)
+        report["totals"]["decisions"] = self._decisions.total()
+        return report
 
 
 def shown(results: Results) -> list[tuple[Record, Record]]:

@@ -48,6 +48,44 @@ def test_json_report_says_what_happened(shop: Project) -> None:
     assert report["run"]["exit_status"] == 1
 
 
+@pytest.mark.parametrize("arguments", [(), ("-n2",)])
+def test_json_report_counts_decisions_over_all_processes(project: Project, arguments: tuple[str, ...]) -> None:
+    project.write({
+        "shop.py": """
+            def find(table, name):
+                return table[name]
+
+            def price(table, name):
+                try:
+                    return find(table, name)
+                except KeyError:
+                    return 0
+
+            def total(table, names):
+                return sum(table[name] for name in names)
+        """,
+        "test_shop.py": """
+            import pytest
+            import shop
+
+            @pytest.mark.parametrize("name", "abcd")
+            def test_handled(name):
+                assert shop.price({}, name) == 0
+
+            @pytest.mark.parametrize("name", "ab")
+            def test_unhandled(name):
+                shop.total({}, [name])
+        """,
+    })
+    report = project.run("--heal=reraise", "--heal-source=shop.py", "--heal-report=report.json", *arguments).report()
+    counts = report["totals"]["decisions"]
+    assert counts["unhandled"] == report["totals"]["crashes"] == 2
+    assert counts["handled"] + counts["remembered"] == 4
+    assert counts["undecided"] == counts["failures"] == 0
+    assert counts["decisions"] == counts["handled"] + counts["unhandled"]
+    validate(report)
+
+
 def test_json_report_is_written_when_interrupted(shop: Project) -> None:
     shop.write({"test_shop.py": """
         from shop import orders
