@@ -11,6 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+MEMORY = 4 * 2**20
+"""KiB that a process may fill with data of its own, as much as a container of `healbench` has."""
+
+_LIMITED = ["/bin/sh", "-c", f'ulimit -d {MEMORY} && exec "$@"', "sh"]
+
 
 class NoSandbox(ValueError):
     """There is no sandbox here; the text says what to do."""
@@ -41,7 +46,11 @@ class Sandbox:
                             "say --no-sandbox if you trust the repository")
 
     def run(self, command: Sequence[str], work: Path, variables: Mapping[str, str]) -> Ended:
-        """Run ``command`` in ``work``, the only folder that it may write to."""
+        """Run ``command`` in ``work``, the only folder that it may write to, with `MEMORY` for each process.
+
+        Without bubblewrap it may write anywhere.
+        """
+        command = [*_LIMITED, *command]
         given = {"PATH": os.defpath, "HOME": str(work), "TMPDIR": str(work), "LANG": "C.UTF-8", **variables}
         if self._bwrap:
             settings = [word for name, value in given.items() for word in ("--setenv", name, value)]

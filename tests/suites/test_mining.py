@@ -164,3 +164,11 @@ def test_module_is_cut_to_one_test() -> None:
     assert "size = 1" in cut
     assert cut.count("def test_") == 1
     assert pruning.only(source, "test_missing") is None
+
+
+@pytest.mark.parametrize("bare", [pytest.param(False, marks=needs_bwrap), True])
+def test_a_test_that_fills_the_memory_fails_alone(bare: bool, tmp_path: Path) -> None:
+    ended = Sandbox(bare).run([sys.executable, "-c", "bytearray(5 * 2**30)"], tmp_path, {})
+    assert ended.code == 1
+    assert "MemoryError" in ended.output
+    assert Sandbox(bare).run([sys.executable, "-c", "bytearray(2**20)"], tmp_path, {}).code == 0
