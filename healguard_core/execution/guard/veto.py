@@ -64,8 +64,8 @@ STOP_RULES: Dict[str, StopRule] = {
         "this rule blocks whatever is not written out at the call; follow values instead: heal_guard_mode = track",
     ),
     "HG310": StopRule(
-        "a program switches off what follows healed values",
-        "leave tracing alone while a healed test runs",
+        "what a heal wrote decides about the program's trace function",
+        "leave tracing alone; heal in another way, or let the error go",
     ),
 }
 """The dynamic check's rules; docs/guard.md has an entry for each."""

@@ -41,5 +41,5 @@ def hidden(value: Any) -> Optional[Dict[str, Any]]:
     if not _BACK or not type(value).__flags__ & _INLINE:
         return None
     place = (identity(value) << 1) - _BACK
-    found: Optional[Dict[str, Any]] = _objects[place] if _words[place] else None
-    return found
+    found: Any = _objects[place] if _words[place] else None
+    return found if isinstance(found, dict) else None

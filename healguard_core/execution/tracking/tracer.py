@@ -24,9 +24,11 @@ from healguard_core.execution.tracking.program import Program
 from healguard_core.execution.tracking.shadow import Flight, Shadow, new_shadow
 from healguard_core.execution.tracking.sinks import Sinks
 from healguard_core.execution.tracking.slots import identity
+from healguard_core.execution.tracking.standins import Standins, Tracing
 from healguard_core.execution.tracking.wall import switches_off, watch
 
 _gettrace, _settrace, _getframe = sys.gettrace, sys.settrace, sys._getframe
+_set_for_new = threading.settrace
 _ident = threading.get_ident
 _SHARED = sys.version_info >= (3, 13)
 _GENERATOR_KINDS = 0x20 | 0x80 | 0x200
@@ -42,11 +44,17 @@ def _nothing() -> None:
     """Nobody wants to know."""
 
 
-def _let(_event: str, _frame: FrameType) -> None:
-    """Nobody minds."""
+def _unheard(_frame: FrameType) -> None:
+    """Nobody wants to know."""
 
 
-_TRACERS = ("threading", "sys", "bdb", "pdb", "trace")
+def _unasked(_frame: FrameType, _mark: Mark) -> BaseException:
+    """Nobody has another opinion."""
+    return Veto("a healed value decides about tracing")
+
+
+def _get_for_new() -> Any:
+    return threading._trace_hook  # type: ignore[attr-defined]  # `gettrace` came with Python 3.10
 
 
 class Thread:
@@ -104,7 +112,11 @@ class Machine:
         self._gate = Gate(heap)
         self._leave_wall: Callable[[], None] = _nothing
         self.used_up: Callable[[], None] = _nothing
-        self.tampered: Callable[[str, FrameType], Optional[BaseException]] = _let
+        self.tampered: Callable[[FrameType, Mark], BaseException] = _unasked
+        self.displaced: Callable[[FrameType], None] = _unheard
+        self._new_threads: Any = None  # what the program wants threads to be traced by
+        self._standins = Standins(Tracing(
+            self._set_here, self._get_here, self._set_for_new, lambda: self._new_threads, self._set_everywhere))
         self.events = 0
         self._spent = 0.0
         self._most = 0.0
@@ -179,8 +191,10 @@ class Machine:
         """Begin to follow in this thread and in threads that start from now on."""
         if not self.on:
             self._leave_wall = watch(self._audited)
+            self._new_threads = _get_for_new()
+            self._standins.install()
         self.on = True
-        threading.settrace(self.called)
+        _set_for_new(self.called)
         self.trace_here(self.thread())
 
     def _audited(self, event: str, args: Any, frame: FrameType) -> Optional[BaseException]:
@@ -190,10 +204,40 @@ class Machine:
             return None  # the guard of the running heal judges
         current = thread.current
         if switches_off(event):
-            if thread.vetoing or self.is_spared(frame.f_code) or frame.f_globals.get("__name__") in _TRACERS:
-                return None
-            return self.tampered(event, frame)
+            if thread.traced and not thread.vetoing and _gettrace() is self.called:
+                thread.traced = False  # it is being set now: nothing else can be
+                self.displaced(frame)  # not by the stand-ins, so there is no way to go on beside it
+            return None
         return None if current is None else self.sinks.audited(current, event, args)
+
+    def _set_here(self, function: Any, caller: FrameType) -> None:
+        """The program sets its trace function in this thread."""
+        thread = self.thread()
+        if function is self.called or (not thread.traced and _gettrace() is not self.called):
+            thread.previous = self._new_threads if function is self.called else None
+            thread.heals(thread.ambient)
+            _settrace(function)
+            return
+        asking = self.shadow_of(caller)
+        flight = asking.flight if asking is not None else None
+        mark = join(*[mark for _, mark in flight.pairs]) if flight is not None else None
+        if mark is not None:
+            raise self.tampered(caller, mark)
+        thread.previous = function
+        thread.heals(thread.ambient)
+
+    def _get_here(self) -> Any:
+        return self.thread().previous if _gettrace() is self.called else _gettrace()
+
+    def _set_for_new(self, function: Any) -> None:
+        self._new_threads = function
+
+    def _set_everywhere(self, function: Any, caller: FrameType) -> None:
+        self._new_threads = function
+        for thread in list(self._threads.values()):
+            thread.previous = function
+            thread.heals(thread.ambient)
+        self._set_here(function, caller)
 
     def trace_here(self, thread: Thread) -> None:
         """Trace this thread."""
@@ -210,7 +254,8 @@ class Machine:
         """Follow no more; put back what traced before."""
         self.on = False
         self._leave_wall()
-        threading.settrace(None)
+        self._standins.remove()
+        _set_for_new(self._new_threads)
         thread = self.thread()
         if thread.traced:
             thread.traced = False

@@ -19,9 +19,11 @@ from healguard_core.execution.tracking.labels import Mark, join, of_heal
 from healguard_core.execution.tracking.literal import LiteralRule
 from healguard_core.execution.tracking.opcodes import RAISED
 from healguard_core.execution.tracking.shadow import Shadow
-from healguard_core.execution.tracking.sinks import Sinks
+from healguard_core.execution.tracking.sinks import Sinks, spelled
 from healguard_core.execution.tracking.static.check import Verdict, judge
 from healguard_core.execution.tracking.tracer import Machine
+
+_gettrace, _settrace = sys.gettrace, sys.settrace
 
 MODES = ("track", "literal", "off")
 
@@ -115,6 +117,7 @@ class Tracker:
         self._machine = Machine(self._heap, self._sinks, spared, fault)
         self._machine.used_up = self._used_up
         self._machine.tampered = self._tampered
+        self._machine.displaced = self._displaced
         self._literal = LiteralRule(self._sinks, lambda stop: self._stopped(stop, [self._latest]))
 
     @property
@@ -193,10 +196,10 @@ class Tracker:
     def resting(self) -> Iterator[None]:
         """Around what the test runner does for itself in this thread: it is not the program's, and is not followed."""
         thread = self._machine.thread() if self._machine.on else None
-        if thread is None or not thread.traced or sys.gettrace() != self._machine.called:
+        if thread is None or not thread.traced or _gettrace() != self._machine.called:
             yield
             return
-        sys.settrace(thread.previous)
+        _settrace(thread.previous)
         try:
             yield
         finally:
@@ -210,21 +213,33 @@ class Tracker:
         self.findings.append(stop)
         self._told(stop, heals)
 
-    def _tampered(self, event: str, frame: FrameType) -> Veto:
-        """The program is about to switch the following off."""
+    def _tampered(self, frame: FrameType, mark: Mark) -> Veto:
+        """What a heal wrote decides about the trace function of the program."""
         where = "{}:{}".format(frame.f_code.co_filename, frame.f_lineno)
-        stop = Stop("HG310", event, where=where, path=[where])
-        self._stopped(stop, [self._latest])
+        stop = Stop("HG310", "sys.settrace", where=where, path=[spelled(one) for one in mark.places()] + [where],
+                    exact=mark.exact)
+        self._stopped(stop, mark.numbers())
         return Veto(stop.message)
+
+    def _displaced(self, frame: FrameType) -> None:
+        """Somebody takes the place of what follows: from now on the literal rule holds."""
+        where = "{}:{}".format(frame.f_code.co_filename, frame.f_lineno)
+        self._go_literal("another trace function took over at " + where)
+        self._noticed(
+            "another trace function took the place of the one that follows healed values, at {}; from here on the "
+            "literal rule holds in this test. Set it by sys.settrace, looked up when it is called".format(where))
 
     def _used_up(self) -> None:
         """The time for following is over: from now on the literal rule holds."""
-        self.mode = "literal"
-        self._machine.stop()
-        self._literal.note = "budget: the {:g} seconds for following values were used up".format(self._budget)
+        self._go_literal("budget: the {:g} seconds for following values were used up".format(self._budget))
         self._noticed(
             "following what heal {} wrote took {:g} seconds of processor time, its whole budget; from here on the "
             "literal rule holds. Raise heal_guard_budget to follow for longer".format(self._latest, self._budget))
+
+    def _go_literal(self, why: str) -> None:
+        self.mode = "literal"
+        self._machine.stop()
+        self._literal.note = why
         self._literal.start()
 
 

@@ -13,7 +13,6 @@ from healguard_core.execution.guard.extent import is_ours
 
 _getframe = sys._getframe
 _ident = threading.get_ident
-_TRACING = frozenset(("sys.settrace", "sys.setprofile", "sys.monitoring.register_callback"))
 _CONSTANT = frozenset(("builtins.id", "object.__getattr__", "sys._getframe"))  # told all the time, and never protected
 
 Judge = Callable[[str, Tuple[Any, ...], FrameType], Optional[BaseException]]
@@ -62,5 +61,5 @@ watch = _make()
 
 
 def switches_off(event: str) -> bool:
-    """Whether an audited operation replaces what follows or watches the program."""
-    return event in _TRACING
+    """Whether an audited operation replaces what follows the program."""
+    return event == "sys.settrace"
