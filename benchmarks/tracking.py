@@ -4,7 +4,8 @@
 
 Each workload runs in this process, with the engine's tracker driven as a pause drives it. Printed are ratios of the
 best of several rounds to the plain run, for: a policy that is loaded and no heal yet; a heal whose value nobody uses
-(gated); an unrelated container with one marked element, reachable from everywhere (ungated); the whole input marked.
+(gated), or only the caller afterwards; an unrelated container with one marked element, reachable from everywhere
+(ungated); the whole input marked.
 """
 
 from __future__ import annotations
@@ -198,6 +199,22 @@ def _followed(work: Callable[[Any], Any], value: Any, names: list[str], unrelate
     return spent
 
 
+def _used(work: Callable[[Any], Any], value: Any) -> float:
+    """The healed value waits in a variable while the work is done, and is used afterwards."""
+    guard = Guard(POLICY, _quietly)
+    guard.start()
+    tracker = Tracker(guard.policy, "track", _quietly, _raised, 1e9, _quietly)
+    other = "healed"
+    frame = sys._getframe()
+    try:
+        pause(tracker, frame, ["other"])
+        spent = timed(work, value)
+        UNRELATED["used"] = other.upper()
+    finally:
+        tracker.finish()
+    return spent
+
+
 def _raised(fault: Exception) -> None:
     raise fault
 
@@ -208,6 +225,7 @@ pause = types.FunctionType(healed.__code__.replace(co_filename=sys.modules[Track
 SETTINGS: dict[str, Callable[[Callable[[Any], Any], Any], float]] = {
     "policy, no heal": loaded,
     "after a heal, gated": lambda work, value: _followed(work, value, ["other"], False),
+    "gated, used afterwards": _used,
     "one unrelated marked element": lambda work, value: _followed(work, value, ["other"], True),
     "whole input marked": lambda work, value: _followed(work, value, ["value"], False),
 }

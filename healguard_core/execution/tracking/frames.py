@@ -15,10 +15,13 @@ from healguard_core.execution.tracking.slots import identity
 _WORD = ctypes.sizeof(ctypes.c_void_p)
 _TAGS = 3 if sys.version_info >= (3, 14) else 0
 _COUNT = sys.maxsize // (2 * _WORD)
-_words = (ctypes.c_size_t * _COUNT).from_address(0)
-_objects = (ctypes.py_object * _COUNT).from_address(0)
-_INNER = 3  # the word of a frame object that points to the interpreter's frame, after count, type and f_back
+WORDS = (ctypes.c_size_t * _COUNT).from_address(0)
+OBJECTS = (ctypes.py_object * _COUNT).from_address(0)
+"""All memory, as words and as references to objects, by address in words. For frames that are known to be alive."""
+INNER = 3
+"""The word of a frame object that points to the interpreter's frame: after count, type and ``f_back``."""
 _origin: List[int] = []
+_code: List[int] = []
 
 
 class Missing:
@@ -38,8 +41,23 @@ def _measured() -> int:
     if not _origin:
         frame = sys._getframe()
         known = slots.available() and sys.version_info >= (3, 11) and identity(frame) << 4 == id(frame)
-        _origin.append(slots.address(frame) // _WORD - _words[(identity(frame) << 1) + _INNER] // _WORD if known else 0)
+        _origin.append(slots.address(frame) // _WORD - WORDS[(identity(frame) << 1) + INNER] // _WORD if known else 0)
     return _origin[0]
+
+
+def origin() -> int:
+    """The words from the interpreter's frame to its first slot. Only when `readable`."""
+    return _measured()
+
+
+def code_word() -> int:
+    """The words from the interpreter's frame to the address of its code; -1 where that is not known, or has flags."""
+    if not _code:
+        frame = sys._getframe()
+        inner = WORDS[(identity(frame) << 1) + INNER] >> 3 if readable() and not _TAGS else 0
+        found = [word for word in range(_measured()) if inner and WORDS[inner + word] == id(frame.f_code)]
+        _code.append(found[0] + 1 if len(found) == 1 else 0)
+    return _code[0] - 1
 
 
 class Places:
@@ -49,7 +67,7 @@ class Places:
 
     def __init__(self, frame: FrameType) -> None:
         # An object's address is 16 times its identity: that is how CPython hashes pointers, and objects lie at 16.
-        self._start = (_words[(identity(frame) << 1) + _INNER] >> 3) + _origin[0]
+        self._start = (WORDS[(identity(frame) << 1) + INNER] >> 3) + _origin[0]
 
     def at(self, index: int) -> Any:
         """What lies at ``index``, `MISSING` for nothing."""
@@ -57,7 +75,7 @@ class Places:
         if _TAGS:
             return _tagged(place)
         try:
-            return _objects[place]
+            return OBJECTS[place]
         except ValueError:
             return MISSING
 
@@ -66,12 +84,12 @@ class Places:
         place = self._start + index
         if not _TAGS:
             try:
-                return _objects[place:place + count]
+                return OBJECTS[place:place + count]
             except ValueError:
                 pass
         return [self.at(number) for number in range(index, index + count)]
 
 
 def _tagged(place: int) -> Any:
-    address = _words[place] & ~_TAGS
+    address = WORDS[place] & ~_TAGS
     return ctypes.cast(address, ctypes.py_object).value if address else MISSING

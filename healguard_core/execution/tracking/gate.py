@@ -8,6 +8,8 @@ As long as no instruction of a followed frame has run, what did not lead to anyt
 followed code has such things in its hands. So answers are kept for that long.
 """
 
+import abc
+import weakref
 from types import (
     BuiltinFunctionType,
     CodeType,
@@ -19,15 +21,16 @@ from types import (
 )
 from typing import Any, Dict, List, Set, Tuple
 
-from healguard_core.execution.tracking.frames import MISSING, Places
+from healguard_core.execution.tracking.frames import MISSING, Places, code_word, origin
 from healguard_core.execution.tracking.heap import Heap, parts
 from healguard_core.execution.tracking.slots import identity
 
 _MOST_SEEN = 20000
-_ATOMS = frozenset((str, int, float, bool, bytes, complex, type(None), type(...), BuiltinFunctionType, range, slice,
-                    type(MISSING)))
-_NO_CONTAINER = _ATOMS | {FunctionType, property, classmethod, staticmethod, MemberDescriptorType, GetSetDescriptorType}
-_HIDING = ("ContextVar", "ReferenceType", "_local", "weakref")  # what they lead to cannot be seen
+ATOMS = frozenset((str, int, float, bool, bytes, complex, type(None), type(...), BuiltinFunctionType, range, slice,
+                    type(MISSING), type(vars(abc.ABC)["_abc_impl"])))
+_NO_CONTAINER = ATOMS | {FunctionType, property, classmethod, staticmethod, MemberDescriptorType, GetSetDescriptorType}
+_HIDING = ("ContextVar", "_local", "ProxyType", "CallableProxyType")  # what they lead to cannot be seen
+_behind = weakref.ref.__call__
 _HEAP_TYPE = 1 << 9
 _GENERATOR_KINDS = 0x20 | 0x80 | 0x200
 _mro = type.__dict__["__mro__"].__get__
@@ -41,28 +44,32 @@ class Gate:
     def __init__(self, heap: Heap) -> None:
         self._heap = heap
         self._slots: Dict[int, Any] = {}
-        self._since = -1
+        self.since = -1  # up to which followed instruction the answers hold
         self._codes: Dict[int, CodeType] = {}  # that name nothing marked
-        self._values: Set[int] = set()  # ids of what does not lead to anything marked
+        self.plans: Dict[int, Tuple[int, ...]] = {}  # the same by address, with the words from the frame to its slots
+        self.values: Set[int] = set()  # identities of what does not lead to anything marked
 
     def is_closed(self, frame: FrameType, code: CodeType, now: int) -> bool:
         """Whether a frame that is given nothing marked cannot touch a mark. ``now`` counts followed instructions."""
         heap = self._heap
         if not heap:
             return True
-        if now != self._since:
-            self._since = now
+        if now != self.since:
+            self.since = now
             self._codes.clear()
-            self._values.clear()
+            self.plans.clear()
+            self.values.clear()
         if identity(code) not in self._codes:
             if not heap.names.isdisjoint(code.co_names) or self._through_globals(frame.f_globals, code.co_names):
                 return False
             self._codes[identity(code)] = code
-        values = self._values
+            if code_word() >= 0:
+                self.plans[identity(code) << 4] = tuple([origin() + index for index in self._places_of(code)])
+        values = self.values
         places = Places(frame)
         for index in self._places_of(code):
             value = places.at(index)
-            if type(value) not in _ATOMS and identity(value) not in values and self._leads(value):
+            if type(value) not in ATOMS and identity(value) not in values and self._leads(value):
                 return False
         return True
 
@@ -99,14 +106,16 @@ class Gate:
         waiting = [value]
         while waiting:
             one = waiting.pop()
-            if type(one) in _ATOMS or isinstance(one, ModuleType):
+            if type(one) in ATOMS or isinstance(one, ModuleType):
                 continue
             number = identity(one)
-            if number in seen or number in self._values:
+            if number in seen or number in self.values:
                 continue
             if heap.marked(one) or type(one).__name__ in _HIDING:
                 return True
             seen.add(number)
+            if isinstance(one, weakref.ref):
+                waiting.append(_behind(one))
             if len(seen) > _MOST_SEEN:
                 return True
             for cls in (one, type(one)) if isinstance(one, type) else (type(one),):
@@ -114,7 +123,7 @@ class Gate:
                     waiting.extend(_held_by_class(cls))
             if type(one) is not FunctionType or one is value:  # another function is asked about when it is called
                 waiting.extend(parts(one))
-        self._values |= seen
+        self.values |= seen
         return False
 
 

@@ -11,14 +11,16 @@ import threading
 import time
 import weakref
 from types import AsyncGeneratorType, CodeType, CoroutineType, FrameType, GeneratorType
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from healguard_core.execution.guard.extent import is_ours
 from healguard_core.execution.guard.veto import Veto
 from healguard_core.execution.tracking import calls, entering, errors, flights, natives
-from healguard_core.execution.tracking.gate import Gate
+from healguard_core.execution.tracking.frames import INNER, OBJECTS, WORDS, code_word
+from healguard_core.execution.tracking.gate import ATOMS, Gate
 from healguard_core.execution.tracking.heap import Heap
 from healguard_core.execution.tracking.labels import Mark, join
+from healguard_core.execution.tracking.liveness import is_used
 from healguard_core.execution.tracking.opcodes import step_of
 from healguard_core.execution.tracking.program import Program
 from healguard_core.execution.tracking.shadow import Flight, Shadow, new_shadow
@@ -34,6 +36,7 @@ _SHARED = sys.version_info >= (3, 13)
 _GENERATOR_KINDS = 0x20 | 0x80 | 0x200
 
 
+_CLEAN = (None,)  # nothing of what is in flight, or reachable from it, is marked
 _clock = time.thread_time
 _EVERY = 256  # a power of two
 _MASK = _EVERY - 1
@@ -57,14 +60,28 @@ def _get_for_new() -> Any:
     return threading._trace_hook  # type: ignore[attr-defined]  # `gettrace` came with Python 3.10
 
 
+def _is_known(objects: Any, inner: int, places: Tuple[int, ...], values: Set[int]) -> bool:
+    """Whether everything in ``places`` of a frame is known not to lead to anything marked."""
+    try:
+        for place in places:
+            value = objects[inner + place]
+            if type(value) not in ATOMS and identity(value) not in values:
+                return False
+    except ValueError:  # a variable that is not bound yet
+        return False
+    return True
+
+
 class Thread:
     """What is known about one thread: the heal that runs in it, and the innermost frame that is followed."""
 
-    __slots__ = ("ambient", "current", "frame", "healing", "leaving", "plain", "previous", "traced",
-                 "vetoing")
+    __slots__ = ("ambient", "called", "clean_at", "current", "frame", "healing", "leaving", "plain", "previous",
+                 "traced", "vetoing")
 
     def __init__(self) -> None:
         self.ambient: Optional[Mark] = None
+        self.called: Any = None  # the global trace function here
+        self.clean_at = -1  # the followed instruction in whose course nothing is marked and no frame can be
         self.current: Optional[Shadow] = None
         self.frame: Optional[FrameType] = None
         self.healing: Any = None  # the `Healing` that runs here
@@ -77,6 +94,7 @@ class Thread:
     def heals(self, ambient: Optional[Mark]) -> None:
         """A heal with this mark runs here from now on; None for no heal."""
         self.ambient = ambient
+        self.clean_at = -1
         self.plain = ambient is None and self.previous is None
 
 
@@ -121,7 +139,6 @@ class Machine:
         self._spent = 0.0
         self._most = 0.0
         self.on = False
-        self.called = self._make_called()
 
     # ----------------------------------------------------------------- the budget
 
@@ -185,6 +202,7 @@ class Machine:
         found = self._threads.get(ident)
         if found is None:
             found = self._threads[ident] = Thread()
+            found.called = self._make_called(found)
         return found
 
     def start(self) -> None:
@@ -194,7 +212,7 @@ class Machine:
             self._new_threads = _get_for_new()
             self._standins.install()
         self.on = True
-        _set_for_new(self.called)
+        _set_for_new(self._begun)
         self.trace_here(self.thread())
 
     def _audited(self, event: str, args: Any, frame: FrameType) -> Optional[BaseException]:
@@ -204,7 +222,7 @@ class Machine:
             return None  # the guard of the running heal judges
         current = thread.current
         if switches_off(event):
-            if thread.traced and not thread.vetoing and _gettrace() is self.called:
+            if thread.traced and not thread.vetoing and _gettrace() is thread.called:
                 thread.traced = False  # it is being set now: nothing else can be
                 self.displaced(frame)  # not by the stand-ins, so there is no way to go on beside it
             return None
@@ -213,10 +231,10 @@ class Machine:
     def _set_here(self, function: Any, caller: FrameType) -> None:
         """The program sets its trace function in this thread."""
         thread = self.thread()
-        if function is self.called or (not thread.traced and _gettrace() is not self.called):
-            thread.previous = self._new_threads if function is self.called else None
+        if function == self._begun or (not thread.traced and _gettrace() is not thread.called):
+            thread.previous = self._new_threads if function == self._begun else None
             thread.heals(thread.ambient)
-            _settrace(function)
+            _settrace(thread.called if function == self._begun else function)
             return
         asking = self.shadow_of(caller)
         flight = asking.flight if asking is not None else None
@@ -227,7 +245,8 @@ class Machine:
         thread.heals(thread.ambient)
 
     def _get_here(self) -> Any:
-        return self.thread().previous if _gettrace() is self.called else _gettrace()
+        thread = self.thread()
+        return thread.previous if _gettrace() is thread.called else _gettrace()
 
     def _set_for_new(self, function: Any) -> None:
         self._new_threads = function
@@ -243,12 +262,12 @@ class Machine:
         """Trace this thread."""
         current = _gettrace()
         if not thread.traced:
-            thread.previous = current if current is not self.called else None
+            thread.previous = None if current in (thread.called, self._begun) else current
             thread.heals(thread.ambient)
             thread.traced = True
-        if current is not self.called:
+        if current is not thread.called:
             _getframe(0).f_trace_opcodes = True
-            _settrace(self.called)
+            _settrace(thread.called)
 
     def stop(self) -> None:
         """Follow no more; put back what traced before."""
@@ -259,7 +278,7 @@ class Machine:
         thread = self.thread()
         if thread.traced:
             thread.traced = False
-            if _gettrace() is self.called:
+            if _gettrace() is thread.called:
                 _settrace(thread.previous)
         self._threads.clear()
         self._shadows.clear()
@@ -277,6 +296,7 @@ class Machine:
         """Follow a frame that runs already, from where it stands. None for one that is never followed."""
         if self.is_spared(frame.f_code):
             return None
+        self.events += 1  # what was found out before about other frames need not hold any more
         shadow = self._shadows.get(identity(frame))
         if shadow is None or shadow.code is not frame.f_code:
             shadow = new_shadow(self, self.thread(), frame)
@@ -285,11 +305,18 @@ class Machine:
         self._attach(frame, shadow)
         return shadow
 
-    def marked_locals(self) -> bool:
-        """Whether a variable of a followed frame, or a value that one returns, is marked."""
-        if any(thread.leaving is not None for thread in self._threads.values()):
-            return True
-        return any(any(shadow.locals) or any(shadow.stack) for shadow in self._shadows.values())
+    def is_used_up(self) -> bool:
+        """Whether nothing that is marked can be used any more."""
+        if self.heap or self._through_runner:
+            return False
+        if any(thread.leaving is not None or thread.ambient is not None for thread in self._threads.values()):
+            return False
+        return not any(is_used(shadow) for shadow in self._shadows.values())
+
+    def rest(self, thread: Thread) -> None:
+        """Follow no more until the next heal, where nothing marked is left and nobody else traces."""
+        if thread.plain and len(self._threads) == 1 and self.is_used_up():
+            self.stop()
 
     def shadow_of(self, frame: FrameType) -> Optional[Shadow]:
         """The shadow of a frame that is followed."""
@@ -302,28 +329,57 @@ class Machine:
         if not isinstance(local, _Local):
             shadow.chained = local
             frame.f_trace = _Local(self, shadow)
+        elif not local.follows(shadow):  # it was followed before, for an earlier heal
+            frame.f_trace = _Local(self, shadow)
         frame.f_trace_opcodes = True
 
     # ----------------------------------------------------------------- events
 
-    def _make_called(self) -> Callable[[FrameType, str, Any], Any]:
-        """The global trace function: it runs for every call of the process, so the usual case is decided at once."""
-        threads, marked, shadows, handed = self._threads, self.heap.entries, self._shadows, self._through_runner
-        followed = self._followed
+    def _make_called(self, thread: Thread) -> Callable[[FrameType, str, Any], Any]:
+        """The global trace function of one thread: it runs for every call, so the usual cases are decided at once."""
+        marked, shadows, handed, gate = self.heap.entries, self._shadows, self._through_runner, self._gate
+        shared, followed = _SHARED, self._followed
+        plans, values, words, objects, word = gate.plans, gate.values, WORDS, OBJECTS, code_word()
 
         def called(frame: FrameType, event: str, arg: Any) -> Any:
-            thread = threads.get(_ident())
-            if thread is None:
-                thread = self.thread()
-            elif not marked and thread.plain:
+            events = self.events
+            if events == thread.clean_at:
+                if shared and (word < 0 or words[(words[(identity(frame) << 1) + INNER] >> 3) + word] >> 4 in followed):
+                    frame.f_trace_opcodes = True
+                return None
+            if thread.plain and not handed:
                 current = thread.current
-                if (current is None or current.flight is None) and not handed and identity(frame) not in shadows:
-                    if _SHARED and identity(frame.f_code) in followed:
-                        frame.f_trace_opcodes = True
-                    return None
-            return self._follow(thread, frame, event, arg)
+                flight = None if current is None else current.flight
+                number = identity(frame)
+                if (flight is None or flight.union == _CLEAN) and number not in shadows:
+                    if not marked:
+                        if all(shadow.made is None for shadow in list(shadows.values())):  # none is suspended
+                            thread.clean_at = events
+                        if shared:
+                            self._left_alone(frame, None)
+                        return None
+                    if gate.since == events:
+                        inner = words[(number << 1) + INNER] >> 3
+                        places = plans.get(words[inner + word])
+                        if places is not None and _is_known(objects, inner, places, values):
+                            if shared:
+                                self._left_alone(frame, None)
+                            return None
+            try:
+                return self._follow(thread, frame, event, arg)
+            except Veto:
+                raise
+            except Exception as fault:  # would reach the program, and switch tracing off
+                self.fault(fault)
+                return None
 
         return called
+
+    def _begun(self, frame: FrameType, event: str, arg: Any) -> Any:
+        """The first call in a new thread."""
+        thread = self.thread()
+        self.trace_here(thread)
+        return thread.called(frame, event, arg)
 
     def _follow(self, thread: Thread, frame: FrameType, event: str, arg: Any) -> Any:
         """A frame begins, or a generator goes on: the local trace function where it has to be followed."""
@@ -332,10 +388,14 @@ class Machine:
         chained = None
         if thread.previous is not None:
             chained = thread.previous(frame, event, arg)
-            if _gettrace() is not self.called:
-                _settrace(self.called)
+            if _gettrace() is not thread.called:
+                _settrace(thread.called)
         code = frame.f_code
-        if self.is_spared(code) or self._is_untouched(thread, frame, code):
+        if self.is_spared(code):
+            return self._left_alone(frame, chained)
+        if self._is_untouched(thread, frame, code):
+            if not self.heap.entries:
+                self.rest(thread)
             return self._left_alone(frame, chained)
         shadow = self._entered(thread, frame, code)
         shadow.chained = chained
@@ -442,6 +502,7 @@ class Machine:
     def left(self, shadow: Shadow, frame: FrameType, value: Any, failed: bool) -> None:
         """A followed frame returns or yields ``value``, or an error leaves it."""
         thread = shadow.thread
+        thread.clean_at = -1
         mark, shadow.leaving = shadow.leaving, None
         if thread.healing is not None and thread.healing.runs(shadow.code):
             thread.healing.left(shadow)
@@ -462,6 +523,8 @@ class Machine:
                 parent.returned.append((value, mark))
             return
         thread.current = None
+        if mark is None and not self.heap.entries:
+            self.rest(thread)
         if back is None or (mark is None and self.heap.changes == shadow.changes) or (failed and mark is None):
             return
         if not self.is_spared(back.f_code):
@@ -530,6 +593,10 @@ class _Local:
         self._machine = machine
         self._shadow = shadow
 
+    def follows(self, shadow: Shadow) -> bool:
+        """Whether it belongs to ``shadow``."""
+        return self._shadow is shadow
+
     def __call__(self, frame: FrameType, event: str, arg: Any) -> Any:
         shadow = self._shadow
         if event == "opcode":
@@ -554,6 +621,15 @@ class _Local:
         chained = shadow.chained
         if chained is not None:
             shadow.chained = chained(frame, event, arg)
+        try:
+            self._ended(shadow, frame, event, arg)
+        except Exception as fault:
+            shadow.lost()
+            self._machine.fault(fault)
+        return self
+
+    def _ended(self, shadow: Shadow, frame: FrameType, event: str, arg: Any) -> None:
+        """The instruction in progress raised, or the frame is left."""
         if event == "exception":
             ends = arg[0] is StopIteration and shadow.program.names[shadow.at] in ("SEND", "FOR_ITER")
             if not ends:  # that is how these take the end of what they drive
@@ -564,7 +640,6 @@ class _Local:
             failed = not name.startswith(("RETURN", "YIELD"))
             shadow.thread.frame = None
             self._machine.left(shadow, frame, arg, failed)
-        return self
 
 
 def rearm(machine: Machine, frame: FrameType, local: _Local) -> None:
@@ -578,6 +653,6 @@ def rearm(machine: Machine, frame: FrameType, local: _Local) -> None:
         _getframe(0).f_trace_opcodes = True
         frame.f_trace = local
         frame.f_trace_opcodes = True
-        _settrace(machine.called)
+        _settrace(thread.called)
 
     frame.f_trace = _Rearm(again)

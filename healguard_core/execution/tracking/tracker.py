@@ -175,7 +175,7 @@ class Tracker:
             self._literal.start()
         if self.mode != "track" or not self._machine.on:
             return
-        if not self._heap and not self._machine.marked_locals():
+        if self._machine.is_used_up():
             self.finish()
             return
         at: Optional[FrameType] = frame
@@ -196,7 +196,7 @@ class Tracker:
     def resting(self) -> Iterator[None]:
         """Around what the test runner does for itself in this thread: it is not the program's, and is not followed."""
         thread = self._machine.thread() if self._machine.on else None
-        if thread is None or not thread.traced or _gettrace() != self._machine.called:
+        if thread is None or not thread.traced or _gettrace() != thread.called:
             yield
             return
         _settrace(thread.previous)

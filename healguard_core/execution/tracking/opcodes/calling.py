@@ -40,6 +40,7 @@ def _call_with(s: Shadow, count: int, keywords: Tuple[str, ...]) -> None:
         del stack[base:]
         stack.append(None)
         s.pending = _called_clean
+        s.machine.rest(s.thread)
         return
     values = s.places.several(s.base + base, count + 2)
     del stack[base:]
