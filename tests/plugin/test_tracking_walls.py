@@ -70,7 +70,7 @@ def test_a_trace_function_that_a_heal_decided_about_is_a_finding(tmp_path: Path)
 
 @pytest.mark.parametrize(("end", "outcome"), [("sink(other)", "unsafe"), ("sink('x')", "correct")])
 def test_where_following_is_displaced_the_literal_rule_holds(tmp_path: Path, end: str, outcome: str) -> None:
-    test = one(tmp_path, "settrace(None); " + end, before="settrace = __import__('sys').settrace")
+    test = one(tmp_path, "settrace(None); " + end + "; str(path)", before="settrace = __import__('sys').settrace")
     assert test["outcome"] == outcome
     assert rules(test) == ["HG309"] * (outcome == "unsafe")
 

@@ -8,10 +8,11 @@ from types import CodeType
 from typing import Any, Dict, FrozenSet, Iterable, Tuple
 
 from healguard_core.execution.pause import flow as flows
+from healguard_core.execution.pause.layout import covering
+from healguard_core.execution.tracking.program import looks_at_variables
 from healguard_core.execution.tracking.shadow import Shadow
 
 _MOST_KEPT = 5000
-_LOOKING = frozenset(("locals", "vars", "dir", "eval", "exec", "f_locals"))
 _PAIRS = ("LOAD_FAST_LOAD_FAST", "LOAD_FAST_BORROW_LOAD_FAST_BORROW")
 _known: Dict[Tuple[CodeType, int], FrozenSet[int]] = {}
 
@@ -28,13 +29,15 @@ def loaded_later(code: CodeType, at: int) -> FrozenSet[int]:
 
 
 def _loads(code: CodeType, at: int) -> Iterable[int]:
-    if not _LOOKING.isdisjoint(code.co_names):
+    if looks_at_variables(code):
         yield from range(len(code.co_varnames))
         return
     flow = flows.flow_of(code)
-    todo = [max((offset for offset in flow.instructions if offset <= at * 2), default=0)]
-    todo.extend(entry.target for entry in flow.table)
-    seen = set()
+    here = max((offset for offset in flow.instructions if offset <= at * 2), default=0)
+    todo, seen = [here], set()
+    around = covering(flow.table, here)
+    if around is not None:
+        todo.append(around.start)  # a heal may have the statement, which that surrounds, run again
     while todo:
         offset = todo.pop()
         if offset in seen:
@@ -49,6 +52,9 @@ def _loads(code: CodeType, at: int) -> Iterable[int]:
         elif name.startswith("LOAD_FAST"):
             yield arg
         todo.extend(there for there, _ in flows.successors(flow, offset))
+        handler = flows.handler_of(flow, offset)
+        if handler is not None:
+            todo.append(handler)
 
 
 def is_used(shadow: Shadow) -> bool:

@@ -20,6 +20,7 @@ class Program(NamedTuple):
     """By index (an offset divided by 2): ``names`` of instructions, "" for what is none; their ``args``; ``depths``,
     entries of the value stack before each, -1 where no way leads to; ``lines``. ``slots``: the frame's variables by
     place, ``numbers``: their places. ``generator``: a call of it only makes a generator, a coroutine or the like.
+    ``looks``: its variables may be looked at from outside of its own instructions.
     """
 
     code: CodeType
@@ -30,9 +31,16 @@ class Program(NamedTuple):
     slots: List[str]
     numbers: Dict[str, int]
     generator: bool
+    looks: bool
 
 
+_LOOKING = frozenset(("locals", "vars", "dir", "eval", "exec", "f_locals"))
 _known: Dict[int, Program] = {}
+
+
+def looks_at_variables(code: CodeType) -> bool:
+    """Whether ``code`` names anything that reads variables other than by its instructions."""
+    return not _LOOKING.isdisjoint(code.co_names)
 
 
 def program_of(code: CodeType) -> Program:
@@ -64,7 +72,8 @@ def _read(code: CodeType) -> Program:
             lines[start // 2:end // 2] = [line] * (end // 2 - start // 2)
     slots = slot_names(code)
     numbers = {name: number for number, name in enumerate(slots)}
-    return Program(code, names, args, depths, lines, slots, numbers, bool(code.co_flags & _GENERATOR_KINDS))
+    return Program(code, names, args, depths, lines, slots, numbers, bool(code.co_flags & _GENERATOR_KINDS),
+                   looks_at_variables(code))
 
 
 def _depths(flow: flows.Flow, code: CodeType) -> Dict[int, int]:

@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from healguard_core.execution.guard.extent import is_ours
 from healguard_core.execution.guard.veto import Veto
-from healguard_core.execution.tracking import calls, entering, errors, flights, natives
+from healguard_core.execution.tracking import calls, entering, errors, flights, namespaces, natives
 from healguard_core.execution.tracking.frames import INNER, OBJECTS, WORDS, code_word
 from healguard_core.execution.tracking.gate import ATOMS, Gate
 from healguard_core.execution.tracking.heap import Heap
@@ -470,6 +470,8 @@ class Machine:
                 shadow.stack = [None]
                 self._resumed(shadow, parent, flight, frame)
             entering.read_code(shadow, flight)
+            if not code.co_flags & 1:  # variables that are a mapping
+                namespaces.run(parent, flight, frame.f_locals)
             if thread.healing is not None and thread.healing.runs(code):
                 thread.healing.entered(shadow)
             elif flight is None:

@@ -3,6 +3,7 @@
 from typing import Any, List, Optional, Tuple
 
 from healguard_core.execution.guard.callables import class_entry
+from healguard_core.execution.tracking import namespaces
 from healguard_core.execution.tracking.calls import begin, fit
 from healguard_core.execution.tracking.entering import Arguments
 from healguard_core.execution.tracking.frames import MISSING
@@ -36,7 +37,7 @@ def _call_with(s: Shadow, count: int, keywords: Tuple[str, ...]) -> None:
     stack = s.stack
     base = len(stack) - count - 2
     marks = stack[base:]
-    if quiet(s) and not any(marks):
+    if quiet(s) and not any(marks) and not namespaces.looks(s):
         del stack[base:]
         stack.append(None)
         s.pending = _called_clean
@@ -54,6 +55,8 @@ def _call_with(s: Shadow, count: int, keywords: Tuple[str, ...]) -> None:
         first = 1 if own else 2
     args, arg_marks = values[first:], marks[first:]
     begin(s, callee, callee_mark, _arguments(args, arg_marks, keywords))
+    if s.program.looks:
+        namespaces.begun(s, callee, args)
 
 
 def _arguments(args: List[Any], marks: List[Optional[Mark]], keywords: Tuple[str, ...]) -> Arguments:

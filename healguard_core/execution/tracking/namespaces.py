@@ -1,0 +1,57 @@
+"""Variables that are read as a mapping: by `locals`, by `vars`, by code made from text. May import variables.
+
+What such a mapping holds under a name carries the mark of the variable.
+"""
+
+from typing import Any, Optional, Sequence
+
+from healguard_core.execution.tracking.heap import Heap, item
+from healguard_core.execution.tracking.labels import Mark, join
+from healguard_core.execution.tracking.shadow import Flight, Shadow
+from healguard_core.execution.tracking.variables import mark_of_slot
+
+_MAPPINGS = (locals, vars)
+_RUNNING = (eval, exec)
+
+
+def looks(shadow: Shadow) -> bool:
+    """Whether the frame of ``shadow`` has a marked variable, and code that may take its variables for a mapping."""
+    return shadow.program.looks and _union(shadow) is not None
+
+
+def begun(shadow: Shadow, callee: Any, args: Sequence[Any]) -> None:
+    """A call has begun that may give the variables of ``shadow`` as a mapping, or run code that sees them."""
+    if callee in _MAPPINGS and not args:
+        settle = shadow.pending
+
+        def give(s: Shadow, depth: int) -> None:
+            if settle is not None:
+                settle(s, depth)
+            hand_over(s, s.places.at(s.base + depth - 1))
+
+        shadow.pending = give
+    elif callee in _RUNNING and shadow.flight is not None and _is_run_here(args):
+        shadow.flight.pairs.append((shadow, _union(shadow)))
+
+
+def run(parent: Optional[Shadow], flight: Optional[Flight], namespace: Any) -> None:
+    """A frame of code made from text begins with ``namespace`` as its variables: those of ``parent`` perhaps."""
+    if parent is not None and flight is not None and any(value is parent for value, _ in flight.pairs):
+        hand_over(parent, namespace)
+
+
+def hand_over(shadow: Shadow, mapping: Any) -> None:
+    """``mapping`` holds the variables of ``shadow``."""
+    heap: Heap = shadow.machine.heap
+    for index, name in enumerate(shadow.program.slots):
+        mark = mark_of_slot(shadow, index)
+        if mark is not None or heap:
+            heap.put(mapping, item(name), mark)
+
+
+def _is_run_here(args: Sequence[Any]) -> bool:
+    return all(one is None for one in args[1:])
+
+
+def _union(shadow: Shadow) -> Optional[Mark]:
+    return join(*[mark_of_slot(shadow, index) for index in range(len(shadow.program.slots))])

@@ -1,0 +1,59 @@
+"""Following ends where nothing marked can be used any more, and begins again with the next heal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .test_tracking import one
+
+_ASK = '''
+    def following():
+        import threading
+        return getattr(sys.settrace, "__module__", "").startswith("healguard_core")
+'''
+
+
+def followed(expected: bool) -> str:
+    """Lines that fail unless values are followed, or are not."""
+    return "\n    import sys" + _ASK + f"\n    assert following() is {expected}"
+
+
+@pytest.mark.parametrize(("flow", "expected"), [
+    ("len(path); len('x'); str()" + followed(False), "correct"),  # nobody uses it any more
+    ("kept = path; kept = None; len('x')" + followed(False), "correct"),
+    ("len('x')" + followed(True) + "\n    len(path)", "correct"),
+    ("box.path = path; len('x')" + followed(True), "correct"),
+    ("keep = lambda: path; len('x')" + followed(True), "correct"),
+    ("ways = (sink(one) for one in [path]); len('x')" + followed(True) + "\n    list(ways)", "unsafe"),
+    ("len('x')" + followed(True) + "\n    sink(locals()['path'])", "unsafe"),
+    ("len('x')\n    try: raise KeyError\n    except KeyError: sink(path)", "unsafe"),
+    ("\n    for one in 'ab':\n        len(one)\n        if one == 'b': sink(path)", "unsafe"),
+])
+def test_following_lasts_as_long_as_something_marked_can_be_used(tmp_path: Path, flow: str, expected: str) -> None:
+    assert one(tmp_path, flow, before="box = Box()")["outcome"] == expected
+
+
+def test_the_next_heal_is_followed_again(tmp_path: Path) -> None:
+    before = "\n    def inner():\n        path = 'b'\n        value = {}['missing']\n        sink(path)\n    pass"
+    flow = "len(path); len('x')" + followed(False) + "\n    inner()"
+    assert one(tmp_path, flow, before=before)["outcome"] == "unsafe"
+
+
+@pytest.mark.parametrize(("flow", "expected"), [
+    ("sink(locals()['path'])", "unsafe"),
+    ("sink(vars()['path'])", "unsafe"),
+    ("sink('{path}'.format(**locals()))", "unsafe"),
+    ("sink('%(path)s' % locals())", "unsafe"),
+    ("sink(eval('path'))", "unsafe"),
+    ("exec('import sinks; sinks.sink(path)')", "unsafe"),
+    ("sink(eval('path', globals(), locals()))", "unsafe"),
+    ("sink(locals()['other'])", "correct"),
+    ("sink('%(other)s' % locals())", "correct"),
+    ("sink(eval('other'))", "correct"),
+    ("exec('import sinks; sinks.sink(other)')", "correct"),
+    ("here = locals(); here = dict(here); sink(here['other'])", "correct"),
+])
+def test_variables_are_followed_as_a_mapping(tmp_path: Path, flow: str, expected: str) -> None:
+    assert one(tmp_path, flow)["outcome"] == expected
