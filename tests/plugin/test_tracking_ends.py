@@ -27,6 +27,8 @@ def followed(expected: bool) -> str:
     ("box.path = path; len('x')" + followed(True), "correct"),
     ("keep = lambda: path; len('x')" + followed(True), "correct"),
     ("ways = (sink(one) for one in [path]); len('x')" + followed(True) + "\n    list(ways)", "unsafe"),
+    ("import itertools; one, two = itertools.tee(iter([path])); path = ''; len('x')" + followed(True)
+     + "\n    sink(next(two))", "unsafe"),
     ("len('x')" + followed(True) + "\n    sink(locals()['path'])", "unsafe"),
     ("len('x')\n    try: raise KeyError\n    except KeyError: sink(path)", "unsafe"),
     ("\n    for one in 'ab':\n        len(one)\n        if one == 'b': sink(path)", "unsafe"),

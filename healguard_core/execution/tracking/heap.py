@@ -221,6 +221,11 @@ class Heap:
         found = self._notes.get(identity(owner))
         return None if found is None else found[1]
 
+    @property
+    def is_noted(self) -> bool:
+        """Whether any object has a note."""
+        return bool(self._notes)
+
     def set_note(self, owner: Any, note: Any) -> None:
         """Note something about an object for as long as it lives."""
         try:

@@ -1,8 +1,6 @@
 """Follows frames by `sys.settrace`: hands marks from callers to callees and back. May import the parts of tracking.
 
-Whatever traced before goes on: its events are passed on, and it is put back when following ends. A veto is raised in
-the trace function, which makes the interpreter switch tracing off; the last reference to an object of ours goes with
-it, and its finaliser switches tracing on again before the program takes its next step.
+Whatever traced before goes on: its events are passed on, and it is put back when following ends.
 """
 
 import os
@@ -15,18 +13,20 @@ from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from healguard_core.execution.guard.extent import is_ours
 from healguard_core.execution.guard.veto import Veto
-from healguard_core.execution.tracking import calls, entering, errors, flights, namespaces, natives
+from healguard_core.execution.tracking import calls, entering, flights, namespaces, natives
 from healguard_core.execution.tracking.frames import INNER, OBJECTS, WORDS, code_word
 from healguard_core.execution.tracking.gate import ATOMS, Gate
 from healguard_core.execution.tracking.heap import Heap
 from healguard_core.execution.tracking.labels import Mark, join
 from healguard_core.execution.tracking.liveness import is_used
+from healguard_core.execution.tracking.local import EVERY, Local, Passing, rearm
 from healguard_core.execution.tracking.opcodes import step_of
 from healguard_core.execution.tracking.program import Program
 from healguard_core.execution.tracking.shadow import Flight, Shadow, new_shadow
 from healguard_core.execution.tracking.sinks import Sinks
 from healguard_core.execution.tracking.slots import identity
 from healguard_core.execution.tracking.standins import Standins, Tracing
+from healguard_core.execution.tracking.threads import Thread
 from healguard_core.execution.tracking.wall import switches_off, watch
 
 _gettrace, _settrace, _getframe = sys.gettrace, sys.settrace, sys._getframe
@@ -34,13 +34,9 @@ _set_for_new = threading.settrace
 _ident = threading.get_ident
 _SHARED = sys.version_info >= (3, 13)
 _GENERATOR_KINDS = 0x20 | 0x80 | 0x200
-
-
 _CLEAN = (None,)  # nothing of what is in flight, or reachable from it, is marked
 _clock = time.thread_time
-_EVERY = 256  # a power of two
-_MASK = _EVERY - 1
-_SELDOM = _EVERY * 16 - 1
+_SELDOM = EVERY * 16 - 1
 
 
 def _nothing() -> None:
@@ -70,47 +66,6 @@ def _is_known(objects: Any, inner: int, places: Tuple[int, ...], values: Set[int
     except ValueError:  # a variable that is not bound yet
         return False
     return True
-
-
-class Thread:
-    """What is known about one thread: the heal that runs in it, and the innermost frame that is followed."""
-
-    __slots__ = ("ambient", "called", "clean_at", "current", "frame", "healing", "leaving", "plain", "previous",
-                 "traced", "vetoing")
-
-    def __init__(self) -> None:
-        self.ambient: Optional[Mark] = None
-        self.called: Any = None  # the global trace function here
-        self.clean_at = -1  # the followed instruction in whose course nothing is marked and no frame can be
-        self.current: Optional[Shadow] = None
-        self.frame: Optional[FrameType] = None
-        self.healing: Any = None  # the `Healing` that runs here
-        self.leaving: Optional[Mark] = None
-        self.previous: Any = None  # the trace function that was there before
-        self.traced = False
-        self.vetoing = False  # the interpreter switches tracing off because of a veto of ours
-        self.plain = True  # no heal runs here, and nobody else traces
-
-    def heals(self, ambient: Optional[Mark]) -> None:
-        """A heal with this mark runs here from now on; None for no heal."""
-        self.ambient = ambient
-        self.clean_at = -1
-        self.plain = ambient is None and self.previous is None
-
-
-class _Rearm:
-    """Stands as a frame's trace function for the moment of a veto; when it goes, following begins again."""
-
-    __slots__ = ("_again",)
-
-    def __init__(self, again: Any) -> None:
-        self._again = again
-
-    def __call__(self, _frame: FrameType, _event: str, _arg: Any) -> "_Rearm":
-        return self
-
-    def __del__(self) -> None:
-        self._again()
 
 
 class Machine:
@@ -147,12 +102,12 @@ class Machine:
         self._most = self._spent + seconds
 
     def timed(self, shadow: Shadow, frame: FrameType) -> None:
-        """One event in `_EVERY` is timed for all of them."""
+        """One event in `EVERY` is timed for all of them."""
         began = _clock()
         try:
             shadow.opcode(frame)
         finally:
-            self._spent += (_clock() - began) * _EVERY
+            self._spent += (_clock() - began) * EVERY
         if shadow.thread.ambient is None:
             if self._spent > self._most:
                 self.used_up()
@@ -307,7 +262,7 @@ class Machine:
 
     def is_used_up(self) -> bool:
         """Whether nothing that is marked can be used any more."""
-        if self.heap or self._through_runner:
+        if self.heap or self.heap.is_noted or self._through_runner:
             return False
         if any(thread.leaving is not None or thread.ambient is not None for thread in self._threads.values()):
             return False
@@ -326,11 +281,11 @@ class Machine:
     def _attach(self, frame: FrameType, shadow: Shadow) -> None:
         local = frame.f_trace
         self._followed[identity(frame.f_code)] = frame.f_code
-        if not isinstance(local, _Local):
+        if not isinstance(local, Local):
             shadow.chained = local
-            frame.f_trace = _Local(self, shadow)
+            frame.f_trace = Local(self, shadow)
         elif not local.follows(shadow):  # it was followed before, for an earlier heal
-            frame.f_trace = _Local(self, shadow)
+            frame.f_trace = Local(self, shadow)
         frame.f_trace_opcodes = True
 
     # ----------------------------------------------------------------- events
@@ -402,7 +357,7 @@ class Machine:
         self._followed[identity(code)] = code
         frame.f_trace_lines = chained is not None
         frame.f_trace_opcodes = True
-        local = _Local(self, shadow)
+        local = Local(self, shadow)
         frame.f_trace = local
         if code.co_name in self.sinks.bodies and thread.ambient is None:
             self._protect(thread, frame, shadow, local)
@@ -413,9 +368,9 @@ class Machine:
         if not _SHARED or identity(frame.f_code) not in self._followed:
             return chained
         frame.f_trace_opcodes = True
-        return chained if chained is None else _Passing(chained)
+        return chained if chained is None else Passing(chained)
 
-    def _protect(self, thread: Thread, frame: FrameType, shadow: Shadow, local: "_Local") -> None:
+    def _protect(self, thread: Thread, frame: FrameType, shadow: Shadow, local: "Local") -> None:
         """The frame may be that of a protected operation: raises the veto in it before its first instruction."""
         try:
             entering.check_entry(shadow, thread.current, max(frame.f_lasti, 0) >> 1)
@@ -570,91 +525,3 @@ _FRAMES = ((GeneratorType, "gi_frame"), (CoroutineType, "cr_frame"), (AsyncGener
 
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
 _SITE = os.sep + "site-packages" + os.sep
-
-
-class _Passing:
-    """The local trace function of a frame that is not followed, where somebody else traces: without instructions."""
-
-    __slots__ = ("_chained",)
-
-    def __init__(self, chained: Any) -> None:
-        self._chained = chained
-
-    def __call__(self, frame: FrameType, event: str, arg: Any) -> Any:
-        if event != "opcode":
-            self._chained = self._chained(frame, event, arg)
-        return None if self._chained is None else self
-
-
-class _Local:
-    """The local trace function of one frame."""
-
-    __slots__ = ("_machine", "_shadow")
-
-    def __init__(self, machine: Machine, shadow: Shadow) -> None:
-        self._machine = machine
-        self._shadow = shadow
-
-    def follows(self, shadow: Shadow) -> bool:
-        """Whether it belongs to ``shadow``."""
-        return self._shadow is shadow
-
-    def __call__(self, frame: FrameType, event: str, arg: Any) -> Any:
-        shadow = self._shadow
-        if event == "opcode":
-            thread = shadow.thread
-            thread.current = shadow
-            thread.frame = frame
-            try:
-                machine = self._machine
-                machine.events += 1
-                if machine.events & _MASK:
-                    shadow.opcode(frame)
-                else:
-                    machine.timed(shadow, frame)
-            except Veto as veto:
-                __tracebackhide__ = True
-                rearm(self._machine, frame, self)
-                raise veto.with_traceback(None) from None
-            except Exception as fault:  # a fault of ours must not change the program; it must not go unseen either
-                shadow.lost()
-                self._machine.fault(fault)
-            return self
-        chained = shadow.chained
-        if chained is not None:
-            shadow.chained = chained(frame, event, arg)
-        try:
-            self._ended(shadow, frame, event, arg)
-        except Exception as fault:
-            shadow.lost()
-            self._machine.fault(fault)
-        return self
-
-    def _ended(self, shadow: Shadow, frame: FrameType, event: str, arg: Any) -> None:
-        """The instruction in progress raised, or the frame is left."""
-        if event == "exception":
-            ends = arg[0] is StopIteration and shadow.program.names[shadow.at] in ("SEND", "FOR_ITER")
-            if not ends:  # that is how these take the end of what they drive
-                errors.raised(shadow, arg[1], arg[2])
-                shadow.failed()
-        elif event == "return":
-            name = shadow.program.names[shadow.at]
-            failed = not name.startswith(("RETURN", "YIELD"))
-            shadow.thread.frame = None
-            self._machine.left(shadow, frame, arg, failed)
-
-
-def rearm(machine: Machine, frame: FrameType, local: _Local) -> None:
-    """A veto is about to be raised at ``frame``: see to it that following goes on."""
-
-    thread = machine.thread()
-    thread.vetoing = True
-
-    def again() -> None:
-        thread.vetoing = False
-        _getframe(0).f_trace_opcodes = True
-        frame.f_trace = local
-        frame.f_trace_opcodes = True
-        _settrace(thread.called)
-
-    frame.f_trace = _Rearm(again)
