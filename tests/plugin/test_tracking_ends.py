@@ -51,6 +51,8 @@ def test_the_next_heal_is_followed_again(tmp_path: Path) -> None:
     ("sink(eval('path'))", "unsafe"),
     ("exec('import sinks; sinks.sink(path)')", "unsafe"),
     ("sink(eval('path', globals(), locals()))", "unsafe"),
+    ("sink(__import__('sys')._getframe().f_locals['path'])", "unsafe"),
+    ("sink(__import__('inspect').currentframe().f_locals['path'])", "unsafe"),
     ("sink(locals()['other'])", "correct"),
     ("sink('%(other)s' % locals())", "correct"),
     ("sink(eval('other'))", "correct"),

@@ -1,8 +1,9 @@
-"""Variables that are read as a mapping: by `locals`, by `vars`, by code made from text. May import variables.
+"""Variables that are read as a mapping: by `locals`, by code made from text, from a frame. May import variables.
 
 What such a mapping holds under a name carries the mark of the variable.
 """
 
+from types import FrameType
 from typing import Any, Optional, Sequence
 
 from healguard_core.execution.tracking.heap import Heap, item
@@ -32,6 +33,21 @@ def begun(shadow: Shadow, callee: Any, args: Sequence[Any]) -> None:
         shadow.pending = give
     elif callee in _RUNNING and shadow.flight is not None and _is_run_here(args):
         shadow.flight.pairs.append((shadow, _union(shadow)))
+
+
+def read_from(shadow: Shadow, owner: Any, name: str) -> None:
+    """An attribute of ``owner`` is about to be loaded: of a frame, perhaps, that shows its variables."""
+    of_frame = shadow.machine.shadow_of(owner) if name == "f_locals" and type(owner) is FrameType else None
+    if of_frame is None or _union(of_frame) is None:
+        return
+    settle = shadow.pending
+
+    def give(s: Shadow, depth: int) -> None:
+        if settle is not None:
+            settle(s, depth)
+        hand_over(of_frame, s.places.at(s.base + depth - 1))
+
+    shadow.pending = give
 
 
 def run(parent: Optional[Shadow], flight: Optional[Flight], namespace: Any) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Optional
 
-from healguard_core.execution.tracking import attributes
+from healguard_core.execution.tracking import attributes, namespaces
 from healguard_core.execution.tracking.heap import item
 from healguard_core.execution.tracking.labels import Mark
 from healguard_core.execution.tracking.opcodes.base import V312, computed, opcode, over, quiet
@@ -25,7 +25,10 @@ def load_attribute(s: Shadow, name: str) -> Optional[Mark]:
 @opcode("LOAD_ATTR")
 def _load_attr(s: Shadow, arg: int) -> None:
     method = V312 and arg & 1
-    mark = load_attribute(s, s.code.co_names[arg >> 1 if V312 else arg])
+    name = s.code.co_names[arg >> 1 if V312 else arg]
+    mark = load_attribute(s, name)
+    if name == "f_locals":
+        namespaces.read_from(s, s.top(), name)
     s.stack[-1] = mark
     if method:
         s.stack.append(mark)
