@@ -182,36 +182,37 @@ def loaded(work: Callable[[Any], Any], value: Any) -> float:
     return timed(work, value)
 
 
-def _followed(work: Callable[[Any], Any], value: Any, names: list[str], unrelated: bool) -> float:
+def tracked(body: Callable[..., float], *given: Any) -> float:
+    """What ``body`` measures with a tracker of its own, which is ended afterwards.
+
+    The healed frame is that of ``body``, and has no ``try``: a heal may have a block that is being tried run again.
+    """
     guard = Guard(POLICY, _quietly)
     guard.start()
     tracker = Tracker(guard.policy, "track", _quietly, _raised, 1e9, _quietly)
-    other = "healed"
-    frame = sys._getframe()
     try:
-        pause(tracker, frame, names)
-        if unrelated:
-            UNRELATED["list"][0][0] = other
-        spent = timed(work, value)
+        return body(tracker, *given)
     finally:
         tracker.finish()
         UNRELATED["list"][0][0] = "kept"
-    return spent
 
 
-def _used(work: Callable[[Any], Any], value: Any) -> float:
-    """The healed value waits in a variable while the work is done, and is used afterwards."""
-    guard = Guard(POLICY, _quietly)
-    guard.start()
-    tracker = Tracker(guard.policy, "track", _quietly, _raised, 1e9, _quietly)
+def _followed(
+    tracker: Tracker, work: Callable[[Any], Any], value: Any, names: list[str], unrelated: bool = False
+) -> float:
     other = "healed"
-    frame = sys._getframe()
-    try:
-        pause(tracker, frame, ["other"])
-        spent = timed(work, value)
-        UNRELATED["used"] = other.upper()
-    finally:
-        tracker.finish()
+    pause(tracker, sys._getframe(), names)
+    if unrelated:
+        UNRELATED["list"][0][0] = other
+    return timed(work, value)
+
+
+def _used(tracker: Tracker, work: Callable[[Any], Any], value: Any) -> float:
+    """The healed value waits in a variable while the work is done, and is used afterwards."""
+    other = "healed"
+    pause(tracker, sys._getframe(), ["other"])
+    spent = timed(work, value)
+    UNRELATED["used"] = other.upper()
     return spent
 
 
@@ -224,10 +225,10 @@ pause = types.FunctionType(healed.__code__.replace(co_filename=sys.modules[Track
 
 SETTINGS: dict[str, Callable[[Callable[[Any], Any], Any], float]] = {
     "policy, no heal": loaded,
-    "after a heal, gated": lambda work, value: _followed(work, value, ["other"], False),
-    "gated, used afterwards": _used,
-    "one unrelated marked element": lambda work, value: _followed(work, value, ["other"], True),
-    "whole input marked": lambda work, value: _followed(work, value, ["value"], False),
+    "after a heal, gated": lambda work, value: tracked(_followed, work, value, ["other"]),
+    "gated, used afterwards": lambda work, value: tracked(_used, work, value),
+    "one unrelated marked element": lambda work, value: tracked(_followed, work, value, ["other"], True),
+    "whole input marked": lambda work, value: tracked(_followed, work, value, ["value"]),
 }
 
 

@@ -37,6 +37,21 @@ def test_following_lasts_as_long_as_something_marked_can_be_used(tmp_path: Path,
     assert one(tmp_path, flow, before="box = Box()")["outcome"] == expected
 
 
+def test_what_was_taken_for_settrace_works_when_following_is_over(tmp_path: Path) -> None:
+    flow = """
+    import sys, threading
+    here, asked, new = sys.settrace, sys.gettrace, threading.settrace
+    seen = []
+    def trace(frame, event, arg): seen.append(frame.f_code.co_name)
+    def work(): return 1
+    len(path)
+    len('x'); len('y')""" + followed(False) + """
+    new(trace); late = threading.Thread(target=work); late.start(); late.join(); new(None)
+    before = asked(); here(trace); work(); here(before)
+    assert asked() is before and seen.count('work') == 2, seen"""
+    assert one(tmp_path, flow)["outcome"] == "correct"
+
+
 def test_the_next_heal_is_followed_again(tmp_path: Path) -> None:
     before = "\n    def inner():\n        path = 'b'\n        value = {}['missing']\n        sink(path)\n    pass"
     flow = "len(path); len('x')" + followed(False) + "\n    inner()"
@@ -53,7 +68,11 @@ def test_the_next_heal_is_followed_again(tmp_path: Path) -> None:
     ("sink(eval('path', globals(), locals()))", "unsafe"),
     ("sink(__import__('sys')._getframe().f_locals['path'])", "unsafe"),
     ("sink(__import__('inspect').currentframe().f_locals['path'])", "unsafe"),
+    ("\n    class Odd:\n        def __eq__(self, _): raise RuntimeError\n        def __call__(self): return path"
+     "\n    vars(); odd = Odd(); sink(odd())", "unsafe"),  # whose comparison is none of our business
+    ("len(locals()); sink(eval('path + other'))", "unsafe"),
     ("sink(locals()['other'])", "correct"),
+    ("box.path = path; sink(eval('other'))", "correct"),
     ("sink('%(other)s' % locals())", "correct"),
     ("sink(eval('other'))", "correct"),
     ("exec('import sinks; sinks.sink(other)')", "correct"),

@@ -1,27 +1,21 @@
-"""Values on the value stack and in the slots of a live frame, read through `ctypes` behind the self-test of pause.
+"""Values on the value stack and in the slots of a live frame, read from memory behind the self-test of pause.
 
-All memory is one array of references here, so that reading one makes no object of `ctypes` and tells no audit hook of
-it. May import pause and slots. Nothing here runs program code.
+May import pause, memory and slots. Nothing here runs program code.
 """
 
 import ctypes
 import sys
+from functools import lru_cache
 from types import FrameType
 from typing import Any, List
 
 from healguard_core.execution.pause import slots
+from healguard_core.execution.tracking.memory import OBJECTS, WORD, WORDS, tells_addresses
 from healguard_core.execution.tracking.slots import identity
 
-_WORD = ctypes.sizeof(ctypes.c_void_p)
 _TAGS = 3 if sys.version_info >= (3, 14) else 0
-_COUNT = sys.maxsize // (2 * _WORD)
-WORDS = (ctypes.c_size_t * _COUNT).from_address(0)
-OBJECTS = (ctypes.py_object * _COUNT).from_address(0)
-"""All memory, as words and as references to objects, by address in words. For frames that are known to be alive."""
 INNER = 3
 """The word of a frame object that points to the interpreter's frame: after count, type and ``f_back``."""
-_origin: List[int] = []
-_code: List[int] = []
 
 
 class Missing:
@@ -33,31 +27,27 @@ MISSING = Missing()
 
 def readable() -> bool:
     """Whether value stacks can be read on this interpreter. The first call runs the self-test."""
-    return bool(_measured())
+    return origin() > 0
 
 
-def _measured() -> int:
-    """The words from the interpreter's frame to the first slot; 0 where it is not known."""
-    if not _origin:
-        frame = sys._getframe()
-        known = slots.available() and sys.version_info >= (3, 11) and identity(frame) << 4 == id(frame)
-        _origin.append(slots.address(frame) // _WORD - WORDS[(identity(frame) << 1) + INNER] // _WORD if known else 0)
-    return _origin[0]
-
-
+@lru_cache(maxsize=None)
 def origin() -> int:
-    """The words from the interpreter's frame to its first slot. Only when `readable`."""
-    return _measured()
+    """The words from the interpreter's frame to its first slot; 0 where that is not known."""
+    frame = sys._getframe()
+    if not slots.available() or sys.version_info < (3, 11) or not tells_addresses(frame):
+        return 0
+    return slots.address(frame) // WORD - WORDS[(identity(frame) << 1) + INNER] // WORD
 
 
+@lru_cache(maxsize=None)
 def code_word() -> int:
     """The words from the interpreter's frame to the address of its code; -1 where that is not known, or has flags."""
-    if not _code:
-        frame = sys._getframe()
-        inner = WORDS[(identity(frame) << 1) + INNER] >> 3 if readable() and not _TAGS else 0
-        found = [word for word in range(_measured()) if inner and WORDS[inner + word] == id(frame.f_code)]
-        _code.append(found[0] + 1 if len(found) == 1 else 0)
-    return _code[0] - 1
+    if _TAGS:
+        return -1
+    frame = sys._getframe()
+    inner = WORDS[(identity(frame) << 1) + INNER] >> 3
+    found = [word for word in range(origin()) if WORDS[inner + word] == id(frame.f_code)]
+    return found[0] if len(found) == 1 else -1
 
 
 class Places:
@@ -66,8 +56,7 @@ class Places:
     __slots__ = ("_start",)
 
     def __init__(self, frame: FrameType) -> None:
-        # An object's address is 16 times its identity: that is how CPython hashes pointers, and objects lie at 16.
-        self._start = (WORDS[(identity(frame) << 1) + INNER] >> 3) + _origin[0]
+        self._start = (WORDS[(identity(frame) << 1) + INNER] >> 3) + origin()
 
     def at(self, index: int) -> Any:
         """What lies at ``index``, `MISSING` for nothing."""

@@ -1,31 +1,25 @@
-"""Whether anything marked can still be used. May import program, shadow and heap.
+"""Whether anything marked can still be used. May import program and shadow.
 
 A variable that no instruction ahead loads is as good as gone. Where a frame's variables may be looked at from outside
 of its own instructions (`locals`, `eval`), all of them count.
 """
 
+from functools import lru_cache
 from types import CodeType
-from typing import Any, Dict, FrozenSet, Iterable, Tuple
+from typing import Any, FrozenSet, Iterable
 
 from healguard_core.execution.pause import flow as flows
 from healguard_core.execution.pause.layout import covering
 from healguard_core.execution.tracking.program import looks_at_variables
 from healguard_core.execution.tracking.shadow import Shadow
 
-_MOST_KEPT = 5000
 _PAIRS = ("LOAD_FAST_LOAD_FAST", "LOAD_FAST_BORROW_LOAD_FAST_BORROW")
-_known: Dict[Tuple[CodeType, int], FrozenSet[int]] = {}
 
 
+@lru_cache(maxsize=5000)
 def loaded_later(code: CodeType, at: int) -> FrozenSet[int]:
     """The places of the variables that ``code`` may load from its instruction ``at`` (an offset halved) on."""
-    key = (code, at)
-    found = _known.get(key)
-    if found is None:
-        if len(_known) > _MOST_KEPT:
-            _known.clear()
-        found = _known[key] = frozenset(_loads(code, at))
-    return found
+    return frozenset(_loads(code, at))
 
 
 def _loads(code: CodeType, at: int) -> Iterable[int]:

@@ -19,7 +19,7 @@ class Flight:
     it, each with what fills its parameters. ``returned`` are what Python code gave back meanwhile, with marks.
     """
 
-    __slots__ = ("call", "checked", "codes", "pairs", "union", "widened")
+    __slots__ = ("call", "checked", "codes", "pairs", "union", "variables", "widened")
 
     def __init__(self, pairs: List[Tuple[Any, Optional[Mark]]]) -> None:
         self.pairs = pairs
@@ -27,6 +27,7 @@ class Flight:
         self.call: Any = None
         self.checked: Any = None  # the policy's entry of a call that was looked at already
         self.union: Any = None  # computed when first asked for
+        self.variables: Optional["Shadow"] = None  # of the frame whose variables code made from text will see
         self.widened = False
 
 

@@ -7,7 +7,7 @@ gives. The functions are exchanged from the first heal of a test until its end.
 import sys
 import threading
 from types import FrameType
-from typing import Any, Callable, List, NamedTuple
+from typing import Any, Callable, Dict, List, NamedTuple
 
 from healguard_core.execution.guard import extent as extents
 from healguard_core.execution.guard.veto import Stop
@@ -43,9 +43,8 @@ class Standins:
         """Exchange them, unless they are exchanged already."""
         if self._exchanged:
             return
-        for module, name, made in self._made():
-            original = getattr(module, name, None)  # some Pythons lack some of them
-            if original is not None:
+        for module, name, original, made in self._made():
+            if original is not None:  # some Pythons lack some of them
                 made.__name__ = made.__qualname__ = name
                 made.__doc__ = original.__doc__
                 self._exchanged.append(_Exchanged(module, name, original, made))
@@ -60,31 +59,43 @@ class Standins:
 
     def _made(self) -> List[Any]:
         tracing = self._tracing
+        # A program may have kept a stand-in: once following is over, it is what it stands for.
+        originals: Dict[Any, Any] = {(module, name): getattr(module, name, None) for module, name in _NAMES}
 
         def settrace(function: Any) -> None:
             caller = _getframe(1)
             _refuse_heals("sys.settrace", caller)
-            tracing.set_here(function, caller)
+            if self._exchanged:
+                tracing.set_here(function, caller)
+            else:
+                originals[sys, "settrace"](function)
 
         def gettrace() -> Any:
-            return tracing.get_here()
+            return tracing.get_here() if self._exchanged else originals[sys, "gettrace"]()
 
         def settrace_of_threads(func: Any) -> None:
             _refuse_heals("threading.settrace", _getframe(1))
-            tracing.set_for_new(func)
+            (tracing.set_for_new if self._exchanged else originals[threading, "settrace"])(func)
 
         def gettrace_of_threads() -> Any:
-            return tracing.get_for_new()
+            return (tracing.get_for_new if self._exchanged else originals[threading, "gettrace"])()
 
         def settrace_all_threads(func: Any) -> None:
             caller = _getframe(1)
             _refuse_heals("threading.settrace_all_threads", caller)
-            tracing.set_everywhere(func, caller)
+            if self._exchanged:
+                tracing.set_everywhere(func, caller)
+            else:
+                originals[threading, "settrace_all_threads"](func)
 
-        return [
-            (sys, "settrace", settrace), (sys, "gettrace", gettrace), (threading, "settrace", settrace_of_threads),
-            (threading, "gettrace", gettrace_of_threads), (threading, "settrace_all_threads", settrace_all_threads),
-        ]
+        made = (settrace, gettrace, settrace_of_threads, gettrace_of_threads, settrace_all_threads)
+        return [(*key, originals[key], standin) for key, standin in zip(originals, made)]
+
+
+_NAMES = (
+    (sys, "settrace"), (sys, "gettrace"), (threading, "settrace"), (threading, "gettrace"),
+    (threading, "settrace_all_threads"),
+)
 
 
 def _refuse_heals(operation: str, caller: FrameType) -> None:

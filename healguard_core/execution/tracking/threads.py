@@ -10,11 +10,12 @@ from healguard_core.execution.tracking.shadow import Shadow
 class Thread:
     """What is known about one thread: the heal that runs in it, and the innermost frame that is followed."""
 
-    __slots__ = ("ambient", "called", "clean_at", "current", "frame", "healing", "leaving", "plain", "previous",
-                 "traced", "vetoing")
+    __slots__ = ("ambient", "asked_at", "called", "clean_at", "current", "frame", "healing", "leaving", "plain",
+                 "previous", "traced", "vetoing")
 
     def __init__(self) -> None:
         self.ambient: Optional[Mark] = None
+        self.asked_at = -1  # the followed instruction for which `clean_at` was decided
         self.called: Any = None  # the global trace function here
         self.clean_at = -1  # the followed instruction in whose course nothing is marked and no frame can be
         self.current: Optional[Shadow] = None
@@ -29,5 +30,5 @@ class Thread:
     def heals(self, ambient: Optional[Mark]) -> None:
         """A heal with this mark runs here from now on; None for no heal."""
         self.ambient = ambient
-        self.clean_at = -1
+        self.clean_at = self.asked_at = -1
         self.plain = ambient is None and self.previous is None

@@ -14,12 +14,13 @@ from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 from healguard_core.execution.guard.extent import is_ours
 from healguard_core.execution.guard.veto import Veto
 from healguard_core.execution.tracking import calls, entering, flights, namespaces, natives
-from healguard_core.execution.tracking.frames import INNER, OBJECTS, WORDS, code_word
+from healguard_core.execution.tracking.frames import INNER, code_word
 from healguard_core.execution.tracking.gate import ATOMS, Gate
 from healguard_core.execution.tracking.heap import Heap
 from healguard_core.execution.tracking.labels import Mark, join
 from healguard_core.execution.tracking.liveness import is_used
 from healguard_core.execution.tracking.local import EVERY, Local, Passing, rearm
+from healguard_core.execution.tracking.memory import OBJECTS, WORDS
 from healguard_core.execution.tracking.opcodes import step_of
 from healguard_core.execution.tracking.program import Program
 from healguard_core.execution.tracking.shadow import Flight, Shadow, new_shadow
@@ -56,11 +57,11 @@ def _get_for_new() -> Any:
     return threading._trace_hook  # type: ignore[attr-defined]  # `gettrace` came with Python 3.10
 
 
-def _is_known(objects: Any, inner: int, places: Tuple[int, ...], values: Set[int]) -> bool:
+def _is_known(inner: int, places: Tuple[int, ...], values: Set[int]) -> bool:
     """Whether everything in ``places`` of a frame is known not to lead to anything marked."""
     try:
         for place in places:
-            value = objects[inner + place]
+            value = OBJECTS[inner + place]
             if type(value) not in ATOMS and identity(value) not in values:
                 return False
     except ValueError:  # a variable that is not bound yet
@@ -90,7 +91,9 @@ class Machine:
         self._new_threads: Any = None  # what the program wants threads to be traced by
         self._standins = Standins(Tracing(
             self._set_here, self._get_here, self._set_for_new, lambda: self._new_threads, self._set_everywhere))
+        self.begun = self._begun  # one object, so that it is known again
         self.events = 0
+        self._in_use: Optional[Shadow] = None  # the frame that used marks when it was last looked at
         self._spent = 0.0
         self._most = 0.0
         self.on = False
@@ -167,7 +170,7 @@ class Machine:
             self._new_threads = _get_for_new()
             self._standins.install()
         self.on = True
-        _set_for_new(self._begun)
+        _set_for_new(self.begun)
         self.trace_here(self.thread())
 
     def _audited(self, event: str, args: Any, frame: FrameType) -> Optional[BaseException]:
@@ -186,10 +189,11 @@ class Machine:
     def _set_here(self, function: Any, caller: FrameType) -> None:
         """The program sets its trace function in this thread."""
         thread = self.thread()
-        if function == self._begun or (not thread.traced and _gettrace() is not thread.called):
-            thread.previous = self._new_threads if function == self._begun else None
+        starts = function is self.begun  # in a new thread
+        if starts or (not thread.traced and _gettrace() is not thread.called):
+            thread.previous = self._new_threads if starts else None
             thread.heals(thread.ambient)
-            _settrace(thread.called if function == self._begun else function)
+            _settrace(thread.called if starts else function)
             return
         asking = self.shadow_of(caller)
         flight = asking.flight if asking is not None else None
@@ -217,7 +221,7 @@ class Machine:
         """Trace this thread."""
         current = _gettrace()
         if not thread.traced:
-            thread.previous = None if current in (thread.called, self._begun) else current
+            thread.previous = None if current is thread.called or current is self.begun else current
             thread.heals(thread.ambient)
             thread.traced = True
         if current is not thread.called:
@@ -266,7 +270,11 @@ class Machine:
             return False
         if any(thread.leaving is not None or thread.ambient is not None for thread in self._threads.values()):
             return False
-        return not any(is_used(shadow) for shadow in self._shadows.values())
+        last = self._in_use  # the same as a rule, which spares the look at all others
+        if last is not None and self._shadows.get(last.frame_id) is last and is_used(last):
+            return False
+        self._in_use = next(filter(is_used, reversed(list(self._shadows.values()))), None)
+        return self._in_use is None
 
     def rest(self, thread: Thread) -> None:
         """Follow no more until the next heal, where nothing marked is left and nobody else traces."""
@@ -294,7 +302,7 @@ class Machine:
         """The global trace function of one thread: it runs for every call, so the usual cases are decided at once."""
         marked, shadows, handed, gate = self.heap.entries, self._shadows, self._through_runner, self._gate
         shared, followed = _SHARED, self._followed
-        plans, values, words, objects, word = gate.plans, gate.values, WORDS, OBJECTS, code_word()
+        plans, values, words, word = gate.plans, gate.values, WORDS, code_word()
 
         def called(frame: FrameType, event: str, arg: Any) -> Any:
             events = self.events
@@ -308,15 +316,17 @@ class Machine:
                 number = identity(frame)
                 if (flight is None or flight.union == _CLEAN) and number not in shadows:
                     if not marked:
-                        if all(shadow.made is None for shadow in list(shadows.values())):  # none is suspended
-                            thread.clean_at = events
+                        if thread.asked_at != events:
+                            thread.asked_at = events
+                            if all(shadow.made is None for shadow in list(shadows.values())):  # none is suspended
+                                thread.clean_at = events
                         if shared:
                             self._left_alone(frame, None)
                         return None
                     if gate.since == events:
                         inner = words[(number << 1) + INNER] >> 3
                         places = plans.get(words[inner + word])
-                        if places is not None and _is_known(objects, inner, places, values):
+                        if places is not None and _is_known(inner, places, values):
                             if shared:
                                 self._left_alone(frame, None)
                             return None
@@ -370,7 +380,7 @@ class Machine:
         frame.f_trace_opcodes = True
         return chained if chained is None else Passing(chained)
 
-    def _protect(self, thread: Thread, frame: FrameType, shadow: Shadow, local: "Local") -> None:
+    def _protect(self, thread: Thread, frame: FrameType, shadow: Shadow, local: Local) -> None:
         """The frame may be that of a protected operation: raises the veto in it before its first instruction."""
         try:
             entering.check_entry(shadow, thread.current, max(frame.f_lasti, 0) >> 1)
@@ -459,7 +469,7 @@ class Machine:
     def left(self, shadow: Shadow, frame: FrameType, value: Any, failed: bool) -> None:
         """A followed frame returns or yields ``value``, or an error leaves it."""
         thread = shadow.thread
-        thread.clean_at = -1
+        thread.clean_at = thread.asked_at = -1
         mark, shadow.leaving = shadow.leaving, None
         if thread.healing is not None and thread.healing.runs(shadow.code):
             thread.healing.left(shadow)

@@ -28,7 +28,7 @@ def _load_attr(s: Shadow, arg: int) -> None:
     name = s.code.co_names[arg >> 1 if V312 else arg]
     mark = load_attribute(s, name)
     if name == "f_locals":
-        namespaces.read_from(s, s.top(), name)
+        namespaces.read_from(s, s.top())
     s.stack[-1] = mark
     if method:
         s.stack.append(mark)
