@@ -44,7 +44,8 @@ def run(folder: Path, *options: str, policy: str = POLICY, heals: str = "") -> d
                          env={**os.environ, "PYTHONPATH": str(folder)})
     assert (folder / "report.json").is_file(), ran.stdout + ran.stderr
     report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
-    assert not [notice for notice in report.get("notices", ()) if notice["code"] == "internal"], report["notices"]
+    notices = report["run"]["notices"]
+    assert not [notice for notice in notices if notice["code"] == "internal"], notices
     return {test["nodeid"].rpartition("::")[2]: test for test in report["tests"] if "::" in test["nodeid"]}
 
 

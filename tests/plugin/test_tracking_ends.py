@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from .test_tracking import one
+from .test_tracking import function, lay_out, one, rules, run
 
 _ASK = '''
     def following():
@@ -80,3 +81,41 @@ def test_the_next_heal_is_followed_again(tmp_path: Path) -> None:
 ])
 def test_variables_are_followed_as_a_mapping(tmp_path: Path, flow: str, expected: str) -> None:
     assert one(tmp_path, flow)["outcome"] == expected
+
+
+@pytest.mark.parametrize("broken", ["entering.fill", "tracer.Machine.left"])
+def test_where_following_fails_the_literal_rule_holds(tmp_path: Path, broken: str) -> None:
+    (tmp_path / "conftest.py").write_text(
+        "from healguard_core.execution.tracking import entering, tracer\n"
+        f"def fail(*_): raise RuntimeError('a fault of ours')\n{broken} = fail\n", encoding="utf-8")
+    with pytest.raises(AssertionError, match="a fault of ours"):  # the notice that no other test may give
+        one(tmp_path, "\n    def inner(value): return value\n    inner(path)\n    sink(other)")
+    report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    (test,) = [test for test in report["tests"] if test["nodeid"].endswith("test_go")]
+    assert (test["outcome"], rules(test)) == ("unsafe", ["HG309"])
+
+
+USES = ["odd.value", "[odd][0].value", "{'k': odd}['k'].value", "box.odd.value",
+        "[one.value for one in map(Odd, [VALUE])][0]"]
+
+
+@pytest.mark.parametrize("comparison", ["raise RuntimeError", "return True", "return type.__eq__(self, other)"])
+def test_classes_may_compare_as_they_like(tmp_path: Path, comparison: str) -> None:
+    """Such classes cannot be hashed either, and what their metaclass says is none of our business."""
+    flow = f"""
+    class Meta(type):
+        def __eq__(self, other): {comparison}
+    class Odd(metaclass=Meta):
+        def __init__(self, value=None): self.value = value
+    odd = Odd(VALUE); box.odd = odd
+    sink(USE)"""
+    expected = {}
+    functions = tests = ""
+    for value, outcome in (("path", "unsafe"), ("other", "correct")):
+        for number, use in enumerate(USES):
+            name = f"{value}_{number}"
+            expected[f"test_{name}"] = outcome
+            functions += function(name, flow.replace("USE", use).replace("VALUE", value))
+            tests += f"\ndef test_{name}():\n    flows.{name}()\n"
+    lay_out(tmp_path, functions, tests)
+    assert {name: test["outcome"] for name, test in run(tmp_path).items()} == expected

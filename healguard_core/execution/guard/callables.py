@@ -9,13 +9,15 @@ import re
 import types
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
+from healguard_core.execution.guard.kinds import Kinds
+
 _DEPTH = 12
 _MRO = type.__dict__["__mro__"].__get__
 _NAMESPACE = type.__dict__["__dict__"].__get__
 _PARTIAL_METHOD = functools.partialmethod
-BOUND_C = (types.BuiltinMethodType, types.MethodWrapperType, type(re.compile("").match))
+BOUND_C = Kinds(types.BuiltinMethodType, types.MethodWrapperType, type(re.compile("").match))
 """Types of methods of C types that are bound to their object."""
-_DESCRIPTORS = (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)
+_DESCRIPTORS = Kinds(types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)
 _signature = inspect.signature
 
 MISSING = object()
@@ -73,7 +75,7 @@ def _inside(layer: Candidate) -> Iterator[Candidate]:
         yield Candidate(value.__func__, value.__self__)
     elif kind is functools.partial or kind is _PARTIAL_METHOD:
         yield Candidate(value.func, receiver)
-    elif kind in (staticmethod, classmethod):
+    elif kind is staticmethod or kind is classmethod:
         yield Candidate(value.__func__, receiver)
     elif kind in BOUND_C:
         yield from _descriptor(value)
@@ -193,7 +195,7 @@ def parameters(callee: Any) -> Optional[List[str]]:
     return _named(callee) if text is None else text.split()
 
 
-_C_KINDS = (types.BuiltinFunctionType, type) + _DESCRIPTORS
+_C_KINDS = _DESCRIPTORS.and_more(types.BuiltinFunctionType, type)
 
 
 def _named(callee: Any) -> Optional[List[str]]:
@@ -212,7 +214,7 @@ def qualified(callee: Any) -> str:
     """``module.qualname`` of a callable, for people."""
     for layer in layers(callee):
         value = layer.callee
-        if type(value) in (types.FunctionType, types.BuiltinFunctionType) or is_class(value):
+        if type(value) is types.FunctionType or type(value) is types.BuiltinFunctionType or is_class(value):
             module = value.__module__ if type(value) is not type else type.__getattribute__(value, "__module__")
             name = type.__getattribute__(value, "__qualname__") if is_class(value) else value.__qualname__
             return name if module in (None, "builtins") else "{}.{}".format(module, name)

@@ -6,6 +6,7 @@ from typing import Any, List, Optional, Tuple
 
 from healguard_core.execution.guard.callables import MISSING as NOT_FOUND
 from healguard_core.execution.guard.callables import class_entry, instance_dict, is_class
+from healguard_core.execution.guard.kinds import Kinds
 from healguard_core.execution.tracking.heap import Heap, attribute, item
 from healguard_core.execution.tracking.labels import Mark, join
 
@@ -13,7 +14,7 @@ _mro = type.__dict__["__mro__"].__get__
 _namespace = type.__dict__["__dict__"].__get__
 _module_dict = vars(ModuleType)["__dict__"].__get__
 _FIELD = type(namedtuple("_Pair", "one other").one)  # type: ignore[attr-defined]
-_PLAIN = (FunctionType, str, int, float, bool, bytes, type(None))
+_PLAIN = Kinds(FunctionType, str, int, float, bool, bytes, type(None))
 
 
 def loaded(heap: Heap, owner: Any, name: str) -> Optional[Mark]:

@@ -13,13 +13,13 @@ from healguard_core.execution import hooks
 from healguard_core.execution.guard.callables import MISSING as NOT_FOUND
 from healguard_core.execution.guard.callables import class_entry, instance_dict, is_class
 from healguard_core.execution.guard.extent import is_ours
+from healguard_core.execution.guard.kinds import Kinds, identity
 from healguard_core.execution.tracking import natives
 from healguard_core.execution.tracking.entering import Arguments, Filling
 from healguard_core.execution.tracking.frames import MISSING
 from healguard_core.execution.tracking.labels import Mark, coarse, join
 from healguard_core.execution.tracking.natives import NativeCall, Summary
 from healguard_core.execution.tracking.shadow import Flight, Shadow
-from healguard_core.execution.tracking.slots import identity
 
 _DEEPEST_WRAPPING = 8
 _partial = functools.partial
@@ -182,7 +182,7 @@ def native(s: Shadow, callee: Any, callee_mark: Optional[Mark], arguments: Argum
     launch(s, summary, call)
 
 
-_DESCRIPTORS = (type(str.upper), type(str.__add__), type(dict.__dict__["fromkeys"]))
+_DESCRIPTORS = Kinds(type(str.upper), type(str.__add__), type(dict.__dict__["fromkeys"]))
 
 
 def launch(s: Shadow, summary: Summary, call: NativeCall) -> None:

@@ -7,8 +7,8 @@ program has got hold of a dictionary of them. Where that lies is found by a self
 import sys
 from typing import Any, Dict, Optional
 
+from healguard_core.execution.guard.kinds import identity
 from healguard_core.execution.tracking.memory import OBJECTS, WORDS, tells_addresses
-from healguard_core.execution.tracking.slots import identity
 
 _INLINE = 1 << 2  # Py_TPFLAGS_INLINE_VALUES
 

@@ -3,6 +3,7 @@
 from types import GetSetDescriptorType, MemberDescriptorType
 from typing import Any, Iterator, List, Optional, Tuple
 
+from healguard_core.execution.guard.kinds import Kinds
 from healguard_core.execution.tracking import natives
 from healguard_core.execution.tracking.heap import attribute, item
 from healguard_core.execution.tracking.labels import Mark, coarse, join
@@ -11,7 +12,7 @@ from healguard_core.execution.tracking.shadow import Shadow
 _get_args = BaseException.__dict__["args"].__get__
 _mro = type.__dict__["__mro__"].__get__
 _namespace = type.__dict__["__dict__"].__get__
-_FIELDS = (MemberDescriptorType, GetSetDescriptorType)
+_FIELDS = Kinds(MemberDescriptorType, GetSetDescriptorType)
 
 
 def raised(s: Shadow, error: Any, trace: Any) -> None:

@@ -10,15 +10,15 @@ from types import CodeType, FunctionType, MethodType
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from healguard_core.execution.guard.callables import class_entry, instance_dict
+from healguard_core.execution.guard.kinds import Kinds, identity
 from healguard_core.execution.tracking import natives
 from healguard_core.execution.tracking.frames import MISSING
 from healguard_core.execution.tracking.heap import KEY, attribute, item, parts
 from healguard_core.execution.tracking.labels import Mark, join
 from healguard_core.execution.tracking.shadow import Flight, Shadow
-from healguard_core.execution.tracking.slots import identity
 from healguard_core.execution.tracking.variables import put_local, shadow_value
 
-ATOMS = frozenset((str, int, float, bool, bytes, complex, type(None), type(...)))
+ATOMS = Kinds(str, int, float, bool, bytes, complex, type(None), type(...))
 
 
 def fill_from_flight(shadow: Shadow, flight: Flight, returned: Sequence[Tuple[Any, Optional[Mark]]] = ()) -> None:
@@ -45,7 +45,7 @@ def fill_from_flight(shadow: Shadow, flight: Flight, returned: Sequence[Tuple[An
             if index >= code.co_argcount + code.co_kwonlyargcount:
                 own = None  # a fresh container of arguments, which are looked at one by one
             put_local(shadow, index, _mark_of(flight, value, own, returned))
-        if type(value) in (tuple, dict) and index >= count - 2 and index >= code.co_argcount:
+        if (type(value) is tuple or type(value) is dict) and index >= count - 2 and index >= code.co_argcount:
             _mark_rest(shadow, flight, value, union)
 
 
@@ -118,7 +118,7 @@ def _elements(heap: Any, value: Any) -> List[Tuple[Any, Optional[Mark]]]:
     if kind is dict:
         found = [(held, heap.get(value, item(key))) for key, held in list(value.items())]
         return found + [(key, heap.get(value, KEY(key))) for key in list(value)]
-    if kind in (list, tuple) and len(get_referents(value)) == len(value):  # C types keep lists with empty places
+    if (kind is list or kind is tuple) and len(get_referents(value)) == len(value):  # none of its places is empty
         return [(held, heap.get(value, item(index))) for index, held in enumerate(value)]
     if isinstance(value, type) or kind is FunctionType:
         return []

@@ -9,9 +9,9 @@ from functools import lru_cache
 from types import FrameType
 from typing import Any, List
 
+from healguard_core.execution.guard.kinds import identity
 from healguard_core.execution.pause import slots
 from healguard_core.execution.tracking.memory import OBJECTS, WORD, WORDS, tells_addresses
-from healguard_core.execution.tracking.slots import identity
 
 _TAGS = 3 if sys.version_info >= (3, 14) else 0
 INNER = 3

@@ -21,14 +21,15 @@ from types import (
 )
 from typing import Any, Dict, List, Set, Tuple
 
+from healguard_core.execution.guard.kinds import Kinds, identity
 from healguard_core.execution.tracking.frames import MISSING, Places, code_word, origin
 from healguard_core.execution.tracking.heap import Heap, parts
-from healguard_core.execution.tracking.slots import identity
 
 _MOST_SEEN = 20000
-ATOMS = frozenset((str, int, float, bool, bytes, complex, type(None), type(...), BuiltinFunctionType, range, slice,
-                    type(MISSING), type(vars(abc.ABC)["_abc_impl"])))
-_NO_CONTAINER = ATOMS | {FunctionType, property, classmethod, staticmethod, MemberDescriptorType, GetSetDescriptorType}
+ATOMS = Kinds(str, int, float, bool, bytes, complex, type(None), type(...), BuiltinFunctionType, range, slice,
+              type(MISSING), type(vars(abc.ABC)["_abc_impl"]))
+_NO_CONTAINER = ATOMS.and_more(
+    FunctionType, property, classmethod, staticmethod, MemberDescriptorType, GetSetDescriptorType)
 _HIDING = ("ContextVar", "_local", "ProxyType", "CallableProxyType")  # what they lead to cannot be seen
 _behind = weakref.ref.__call__
 _HEAP_TYPE = 1 << 9

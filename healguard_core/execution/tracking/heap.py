@@ -12,6 +12,7 @@ import weakref
 from types import CodeType, FrameType, FunctionType, ModuleType, TracebackType
 from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
+from healguard_core.execution.guard.kinds import Kinds, identity
 from healguard_core.execution.tracking.dictionaries import hidden
 from healguard_core.execution.tracking.labels import Mark, coarse, join
 from healguard_core.execution.tracking.slots import (
@@ -21,13 +22,12 @@ from healguard_core.execution.tracking.slots import (
     WHOLE,
     Slot,
     attribute,
-    identity,
     item,
 )
 
 __all__ = ["CONTENT", "ELEMENTS", "KEY", "WHOLE", "Heap", "Slot", "attribute", "item"]
 
-_ATOMS = frozenset((str, int, float, bool, bytes, complex, type(None), type(...), type(NotImplemented), range, slice))
+_ATOMS = Kinds(str, int, float, bool, bytes, complex, type(None), type(...), type(NotImplemented), range, slice)
 _OPAQUE = (type, ModuleType, FrameType, TracebackType, CodeType)  # what everything leads to
 _MOST_OBJECTS = 5000
 _OWN_REFERENCES = 3  # of a strongly held object: the entry's, the local's and getrefcount's

@@ -11,11 +11,11 @@ from types import BuiltinFunctionType, FrameType, ModuleType
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from healguard_core.execution.guard.extent import is_ours
+from healguard_core.execution.guard.kinds import identity
 from healguard_core.execution.guard.policy import Operation
 from healguard_core.execution.guard.veto import Stop, Veto, shown
 from healguard_core.execution.tracking.program import Program, program_of
 from healguard_core.execution.tracking.sinks import Sinks, spelled, writes
-from healguard_core.execution.tracking.slots import identity
 
 _getprofile, _setprofile = sys.getprofile, sys.setprofile
 _LITERALS = ("LOAD_CONST", "LOAD_SMALL_INT")

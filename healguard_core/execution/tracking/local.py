@@ -72,8 +72,7 @@ class Local:
         try:
             self._ended(shadow, frame, event, arg)
         except Exception as fault:
-            shadow.lost()
-            self._machine.fault(fault)
+            self._machine.broken(fault)
         return self
 
     def _ended(self, shadow: Shadow, frame: FrameType, event: str, arg: Any) -> None:

@@ -8,7 +8,7 @@ import ctypes
 import sys
 from typing import Any
 
-from healguard_core.execution.tracking.slots import identity
+from healguard_core.execution.guard.kinds import identity
 
 WORD = ctypes.sizeof(ctypes.c_void_p)
 _COUNT = sys.maxsize // (2 * WORD)

@@ -8,9 +8,9 @@ import sys
 from types import CodeType
 from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
+from healguard_core.execution.guard.kinds import identity
 from healguard_core.execution.pause import flow as flows
 from healguard_core.execution.pause.slots import slot_names
-from healguard_core.execution.tracking.slots import identity
 
 _MOST_KEPT = 5000
 _GENERATOR_KINDS = 0x20 | 0x80 | 0x200

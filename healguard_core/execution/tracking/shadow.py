@@ -6,10 +6,10 @@ May import frames, heap, labels, program. `Shadow.event` is the local trace func
 from types import CodeType, FrameType
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
+from healguard_core.execution.guard.kinds import identity
 from healguard_core.execution.tracking.frames import Places
 from healguard_core.execution.tracking.labels import Mark, coarse, join
 from healguard_core.execution.tracking.program import Program, program_of
-from healguard_core.execution.tracking.slots import identity
 
 
 class Flight:

@@ -11,11 +11,11 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from healguard_core.execution.guard.audit import opens_to_write
 from healguard_core.execution.guard.callables import MISSING, class_entry, is_class, key_values
+from healguard_core.execution.guard.kinds import Kinds, identity
 from healguard_core.execution.guard.policy import Condition, Operation, Policy
 from healguard_core.execution.guard.veto import Stop, Veto, shown
 from healguard_core.execution.tracking.heap import Heap
 from healguard_core.execution.tracking.labels import Mark, Place, join
-from healguard_core.execution.tracking.slots import identity
 
 _NAMES = {"__builtins__": {name: getattr(builtins, name) for name in (
     "abs", "all", "any", "bool", "float", "int", "isinstance", "len", "max", "min", "round", "set", "sorted", "str",
@@ -138,7 +138,7 @@ class Sinks:
             entry.writes_only and not opens_to_write(args)
         ):
             return None
-        mark = join(*[m for v, m in flight.pairs for one in args if v is one and type(one) in (str, bytes)])
+        mark = join(*[m for v, m in flight.pairs for one in args if v is one and type(one) in _TEXTS])
         if mark is None:
             return None
         stop = Stop("HG307", entry.target, entry.id, ", ".join(map(shown, args[:2])), exact=False)
@@ -174,7 +174,7 @@ class Sinks:
     def _mark_of(self, token: Any) -> Optional[Mark]:
         if type(token) is Token:
             return join(token.mark, self._heap.reach(token.value))
-        if type(token) in (tuple, list):
+        if type(token) in _LISTED:
             return join(*[self._mark_of(one) for one in token])
         if type(token) is dict:
             return join(*[self._mark_of(one) for one in token.values()])
@@ -228,7 +228,9 @@ class Sinks:
         self.stop(s, stop, mark)
 
 
-_ATOMS = frozenset((str, int, float, bool, bytes, complex, type(None)))
+_ATOMS = Kinds(str, int, float, bool, bytes, complex, type(None))
+_LISTED = Kinds(tuple, list)
+_TEXTS = Kinds(str, bytes)
 
 
 def _calling() -> Any:
@@ -288,14 +290,14 @@ CALLING = _Calling()
 def _belongs(condition: Condition, owner: Any) -> bool:
     holder = condition.owner
     if is_class(holder):
-        return holder in _mro(owner if is_class(owner) else type(owner))
+        return any(holder is base for base in _mro(owner if is_class(owner) else type(owner)))
     return owner is holder or owner is vars(holder)
 
 
 def _value_of(token: Any) -> Any:
     if type(token) is Token:
         return token.value
-    if type(token) in (tuple, list):
+    if type(token) in _LISTED:
         return [_value_of(one) for one in token]
     if type(token) is dict:
         return {name: _value_of(one) for name, one in token.items()}

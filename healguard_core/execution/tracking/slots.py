@@ -1,4 +1,4 @@
-"""Names of locations inside of objects. Imports nothing of ours and runs no program code.
+"""Names of locations inside of objects. Runs no program code. May import kinds.
 
 A key of a mapping is taken by its value where hashing and comparing it runs no program code, else by its identity
 where its class compares so; any other key is not told apart from its siblings (`ELEMENTS`).
@@ -10,8 +10,7 @@ import weakref
 from types import BuiltinFunctionType, MethodType
 from typing import Any, Tuple
 
-identity = object.__hash__
-"""A number that no other living object has. `id` would tell every audit hook of each use, which costs much more."""
+from healguard_core.execution.guard.kinds import Kinds, identity
 
 Slot = Tuple[str, Any]
 
@@ -21,10 +20,10 @@ ELEMENTS: Slot = ("elements", None)
 WHOLE: Slot = ("whole", None)
 """Everything in an object, where it is not known what exactly."""
 
-_PLAIN = frozenset((
+_PLAIN = Kinds(
     str, int, bytes, bool, float, complex, type(None), type(...), BuiltinFunctionType, MethodType, decimal.Decimal,
     datetime.date, datetime.datetime, datetime.time, datetime.timedelta,
-))
+)
 _BASES: Tuple[Any, ...] = (str, int, float, bytes)
 
 
@@ -98,7 +97,7 @@ def _comparable(key: Any) -> Any:
         return _Same(key)
     for base in _BASES:
         if kind.__eq__ is base.__eq__ and kind.__hash__ is base.__hash__:
-            return base.__getitem__(key, slice(None)) if base in (str, bytes) else base.__pos__(key)
+            return base.__getitem__(key, slice(None)) if base is str or base is bytes else base.__pos__(key)
     if kind.__eq__ is tuple.__eq__ and kind.__hash__ is tuple.__hash__:
         return tuple(_comparable(part) for part in tuple.__iter__(key))
     raise _Unknown

@@ -12,6 +12,7 @@ from types import AsyncGeneratorType, CodeType, CoroutineType, FrameType, Genera
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from healguard_core.execution.guard.extent import is_ours
+from healguard_core.execution.guard.kinds import identity
 from healguard_core.execution.guard.veto import Veto
 from healguard_core.execution.tracking import calls, entering, flights, namespaces, natives
 from healguard_core.execution.tracking.frames import INNER, code_word
@@ -25,7 +26,6 @@ from healguard_core.execution.tracking.opcodes import step_of
 from healguard_core.execution.tracking.program import Program
 from healguard_core.execution.tracking.shadow import Flight, Shadow, new_shadow
 from healguard_core.execution.tracking.sinks import Sinks
-from healguard_core.execution.tracking.slots import identity
 from healguard_core.execution.tracking.standins import Standins, Tracing
 from healguard_core.execution.tracking.threads import Thread
 from healguard_core.execution.tracking.wall import switches_off, watch
@@ -36,6 +36,7 @@ _ident = threading.get_ident
 _SHARED = sys.version_info >= (3, 13)
 _GENERATOR_KINDS = 0x20 | 0x80 | 0x200
 _CLEAN = (None,)  # nothing of what is in flight, or reachable from it, is marked
+_ATOMS = ATOMS.numbers
 _clock = time.thread_time
 _SELDOM = EVERY * 16 - 1
 
@@ -62,7 +63,7 @@ def _is_known(inner: int, places: Tuple[int, ...], values: Set[int]) -> bool:
     try:
         for place in places:
             value = OBJECTS[inner + place]
-            if type(value) not in ATOMS and identity(value) not in values:
+            if identity(type(value)) not in _ATOMS and identity(value) not in values:
                 return False
     except ValueError:  # a variable that is not bound yet
         return False
@@ -88,6 +89,7 @@ class Machine:
         self.used_up: Callable[[], None] = _nothing
         self.tampered: Callable[[FrameType, Mark], BaseException] = _unasked
         self.displaced: Callable[[FrameType], None] = _unheard
+        self.lost: Callable[[], None] = _nothing
         self._new_threads: Any = None  # what the program wants threads to be traced by
         self._standins = Standins(Tracing(
             self._set_here, self._get_here, self._set_for_new, lambda: self._new_threads, self._set_everywhere))
@@ -97,6 +99,11 @@ class Machine:
         self._spent = 0.0
         self._most = 0.0
         self.on = False
+
+    def broken(self, fault: Exception) -> None:
+        """Our own ``fault`` at the begin or the end of a frame: what went on there is not known."""
+        self.fault(fault)
+        self.lost()
 
     # ----------------------------------------------------------------- the budget
 
@@ -335,7 +342,7 @@ class Machine:
             except Veto:
                 raise
             except Exception as fault:  # would reach the program, and switch tracing off
-                self.fault(fault)
+                self.broken(fault)
                 return None
 
         return called

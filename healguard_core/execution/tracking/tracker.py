@@ -118,6 +118,7 @@ class Tracker:
         self._machine.used_up = self._used_up
         self._machine.tampered = self._tampered
         self._machine.displaced = self._displaced
+        self._machine.lost = self._lost
         self._literal = LiteralRule(self._sinks, lambda stop: self._stopped(stop, [self._latest]))
 
     @property
@@ -228,6 +229,10 @@ class Tracker:
         self._noticed(
             "another trace function took the place of the one that follows healed values, at {}; from here on the "
             "literal rule holds in this test. Set it by sys.settrace, looked up when it is called".format(where))
+
+    def _lost(self) -> None:
+        """A fault of ours: from now on the literal rule holds, which needs no following."""
+        self._go_literal("following failed, see the notice `internal`")
 
     def _used_up(self) -> None:
         """The time for following is over: from now on the literal rule holds."""

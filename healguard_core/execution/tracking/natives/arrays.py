@@ -9,6 +9,7 @@ import types
 from typing import Any, Iterator, Optional
 
 from healguard_core.execution.guard.callables import is_class
+from healguard_core.execution.guard.kinds import Kinds
 from healguard_core.execution.tracking.heap import WHOLE, Heap
 from healguard_core.execution.tracking.labels import Mark, coarse, join
 from healguard_core.execution.tracking.natives.call import After, NativeCall, Summary, visible
@@ -19,7 +20,7 @@ _WRITES = frozenset((
     "__ilshift__", "__irshift__", "__iand__", "__ior__", "__ixor__", "__imatmul__", "__setstate__", "at",
 ))
 _WRITING_FUNCTIONS = frozenset(("copyto", "put", "putmask", "place", "fill_diagonal", "put_along_axis", "shuffle"))
-_DESCRIPTORS = (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)
+_DESCRIPTORS = Kinds(types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)
 _DEEPEST = 16
 
 

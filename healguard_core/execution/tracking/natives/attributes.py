@@ -8,6 +8,7 @@ import types
 from typing import Any, Optional, Sequence
 
 from healguard_core.execution.guard.callables import MISSING, class_entry, instance_dict, is_class
+from healguard_core.execution.guard.kinds import Kinds
 from healguard_core.execution.tracking.heap import ELEMENTS, WHOLE, Heap, attribute, item
 from healguard_core.execution.tracking.labels import Mark, join
 from healguard_core.execution.tracking.natives.call import (
@@ -23,7 +24,7 @@ from healguard_core.execution.tracking.natives.lookup import TABLE
 
 _MRO = type.__dict__["__mro__"].__get__
 _NAMESPACE = type.__dict__["__dict__"].__get__
-_GETSET = (types.GetSetDescriptorType, types.MemberDescriptorType)
+_GETSET = Kinds(types.GetSetDescriptorType, types.MemberDescriptorType)
 _module_dict: Any = vars(types.ModuleType)["__dict__"].__get__
 
 

@@ -5,17 +5,17 @@ from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, Meth
 from typing import Any, Callable, Dict, Generator, List, Optional, Tuple
 
 from healguard_core.execution.guard.callables import MISSING, class_entry, instance_dict
+from healguard_core.execution.guard.kinds import ByKind, Kinds, identity
 from healguard_core.execution.tracking.heap import ELEMENTS, WHOLE, Heap, Slot, attribute, item, parts
 from healguard_core.execution.tracking.labels import Mark, coarse, join
-from healguard_core.execution.tracking.slots import identity
 
 Marks = Tuple[Optional[Mark], ...]
 LENGTH = attribute("__len__")
 """How many items a container has, where a heal or a marked number decided that."""
 
-_ATOMS = frozenset((str, int, float, bool, bytes, complex, type(None), type(...), type(NotImplemented)))
+_ATOMS = Kinds(str, int, float, bool, bytes, complex, type(None), type(...), type(NotImplemented))
 _FROZEN = (str, bytes, int, float, complex, tuple, frozenset, range, slice, type(None), type(...), type(NotImplemented))
-_CALLED = (FunctionType, MethodType)
+_CALLED = Kinds(FunctionType, MethodType)
 _CONTAINERS = (list, tuple, dict, set, frozenset)
 _MOST_CONTENTS = 20000
 _gc_referents = gc.get_referents
@@ -168,7 +168,7 @@ def _is_field(error: BaseException, name: str) -> bool:
 
 
 def _items(container: Any) -> List[Any]:
-    if type(container) in (list, tuple):
+    if type(container) is list or type(container) is tuple:
         return _gc_referents(container)  # C types keep lists with empty places in them, which cannot be iterated over
     if isinstance(container, dict):
         return list(dict.keys(container)) + list(dict.values(container))
@@ -257,7 +257,7 @@ class Table:
 
     def __init__(self) -> None:
         self.callables: Dict[int, Tuple[Any, Summary]] = {}
-        self.types: Dict[type, Summary] = {}
+        self.types = ByKind()
 
     def add(self, summary: Summary, *callees: Any) -> None:
         """``summary`` is that of each of ``callees`` (`MISSING` ones, which this Python lacks, are left out)."""
@@ -292,8 +292,9 @@ class Table:
         if found is not None:
             return found[1]
         for kind in type.__dict__["__mro__"].__get__(type(callee)):
-            if kind in self.types:
-                return self.types[kind]
+            of_type: Optional[Summary] = self.types.get(kind)
+            if of_type is not None:
+                return of_type
         return None
 
 

@@ -10,6 +10,7 @@ import types
 from typing import Any, Dict, List, Optional
 
 from healguard_core.execution.guard.callables import MISSING, class_entry
+from healguard_core.execution.guard.kinds import Kinds
 from healguard_core.execution.tracking.heap import CONTENT, Heap
 from healguard_core.execution.tracking.labels import Mark, join
 from healguard_core.execution.tracking.natives.call import NOTHING, After, NativeCall, Summary, entry
@@ -113,7 +114,7 @@ def find(callee: Any) -> Optional[Summary]:
     asyncio = sys.modules.get("_asyncio")
     if asyncio is None:
         return None
-    owners: List[Any] = [asyncio.Future, asyncio.Task]
+    owners = Kinds(asyncio.Future, asyncio.Task)
     if callee in owners:
         return After(lambda call, result: call.callee_mark)
     owner: Any = getattr(callee, "__objclass__", MISSING) if type(callee) in _DESCRIPTORS else MISSING
@@ -124,4 +125,4 @@ def find(callee: Any) -> Optional[Summary]:
     return None
 
 
-_DESCRIPTORS = (types.MethodDescriptorType, types.WrapperDescriptorType)
+_DESCRIPTORS = Kinds(types.MethodDescriptorType, types.WrapperDescriptorType)

@@ -7,12 +7,14 @@ Whoever reads another text, or one that a heal touched since, gets the mark of t
 import sys
 from typing import Any, Dict, Iterator, NamedTuple, Optional, Tuple
 
+from healguard_core.execution.guard.kinds import Kinds
 from healguard_core.execution.tracking.heap import KEY, Heap, item
 from healguard_core.execution.tracking.labels import Mark, join
 from healguard_core.execution.tracking.natives.call import After, NativeCall, Summary, visible
 
 _MOST_PARTS = 20000
-_CONTAINERS = (dict, list, tuple)
+_CONTAINERS = Kinds(dict, list, tuple)
+_STEPS = Kinds(str, int, tuple)
 Path = Tuple[Any, ...]
 
 
@@ -34,7 +36,7 @@ def _walk(heap: Heap, value: Any, mark: Optional[Mark], path: Path, found: Dict[
     if len(found) > _MOST_PARTS or any(value is one for one in met):
         return False
     for step, slot, one in _parts(value):
-        if type(step) not in (str, int, tuple):
+        if type(step) not in _STEPS:
             return False  # what such a key becomes depends on the kind of document
         if not _walk(heap, one, heap.get(value, slot), path + (step,), found, met + (value,)):
             return False

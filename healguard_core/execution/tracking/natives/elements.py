@@ -10,10 +10,10 @@ import operator
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from healguard_core.execution.guard.callables import MISSING, class_entry
+from healguard_core.execution.guard.kinds import ByKind, identity
 from healguard_core.execution.tracking.heap import ELEMENTS, KEY, Heap, item
 from healguard_core.execution.tracking.labels import Mark, join
 from healguard_core.execution.tracking.natives.call import NativeCall, visible
-from healguard_core.execution.tracking.slots import identity
 
 _gc_referents = gc.get_referents
 _length_hint = operator.length_hint
@@ -62,8 +62,8 @@ def referents(value: Any) -> List[Any]:
 
 Handler = Callable[[Heap, Any, Optional[Mark]], Ahead]
 _BY_ITER: Dict[int, Handler] = {}
-_BY_TYPE: Dict[type, Handler] = {}
-_LAST: Dict[type, Callable[[Heap, Any, Optional[Mark], Any, Sequence[Optional[Mark]]], Flow]] = {}
+_BY_TYPE = ByKind()
+_LAST = ByKind()
 
 
 def known(kind: type, rest: Handler, given: Any) -> None:
@@ -73,7 +73,7 @@ def known(kind: type, rest: Handler, given: Any) -> None:
 
 def ahead(heap: Heap, iterable: Any, mark: Optional[Mark]) -> Ahead:
     """What ``iterable``, reached by a reference with ``mark``, will give. Consumes nothing, runs no program code."""
-    handler = _BY_TYPE.get(type(iterable))
+    handler: Optional[Handler] = _BY_TYPE.get(type(iterable))
     if handler is None:
         handler = _BY_ITER.get(identity(class_entry(type(iterable), "__iter__")))
     if handler is not None:
@@ -104,7 +104,8 @@ def last(
     """The flow of ``value``, which ``iterator`` has just given."""
     handler = _LAST.get(type(iterator))
     if handler is not None:
-        return handler(heap, iterator, mark, value, returned)
+        flow: Flow = handler(heap, iterator, mark, value, returned)
+        return flow
     if is_driven(iterator):
         return Flow(value, join(mark, *returned[-1:]))
     return Flow(value, join(mark, heap.reach(iterator), *returned))
@@ -156,7 +157,7 @@ def items_of(heap: Heap, mapping: Any, mark: Optional[Mark], keys: Iterable[Any]
 
 
 def _under(mapping: Any, key: Any) -> Any:
-    return dict.get(mapping, key, MISSING) if type(key) in (str, int) else MISSING
+    return dict.get(mapping, key, MISSING) if type(key) is str or type(key) is int else MISSING
 
 
 def _dict(heap: Heap, mapping: Any, mark: Optional[Mark]) -> Ahead:
@@ -203,7 +204,7 @@ def _position(iterator: Any) -> Tuple[Any, int]:
     made = iterator.__reduce__()
     if len(made) > 2:
         return made[1][0], made[2]
-    if type(iterator) in (reversed, type(reversed([]))):  # some Pythons say so once the first item has been given
+    if type(iterator) is reversed or type(iterator) is type(reversed([])):  # once the first item has been given
         found = referents(iterator)
         return (found[0], -1) if found else (MISSING, 0)
     return MISSING, 0

@@ -8,6 +8,7 @@ import re
 from typing import Any, Iterator, List, Optional, Tuple
 
 from healguard_core.execution.guard.callables import MISSING
+from healguard_core.execution.guard.kinds import Kinds
 from healguard_core.execution.tracking.heap import Heap, item
 from healguard_core.execution.tracking.labels import Mark, join
 from healguard_core.execution.tracking.natives.attributes import load, plain_attribute
@@ -15,6 +16,7 @@ from healguard_core.execution.tracking.natives.call import NativeCall, entry, vi
 from healguard_core.execution.tracking.natives.lookup import TABLE
 
 _parse, _split = _string.formatter_parser, _string.formatter_field_name_split
+_HOLDING = Kinds(dict, list, tuple)
 _DEEPEST = 2  # a field inside of a specification is the last that Python reads
 _PERCENT_KEY = re.compile(r"%\(([^()]*)\)")
 
@@ -34,7 +36,7 @@ def _field(heap: Heap, value: Any, mark: Optional[Mark], steps: Iterator[Tuple[b
         if is_attribute:
             mark = load(heap, value, mark, key)
             value = plain_attribute(value, key)
-        elif type(value) in (dict, list, tuple) and (type(value) is dict or isinstance(key, int)):
+        elif type(value) in _HOLDING and (type(value) is dict or isinstance(key, int)):
             mark = join(mark, heap.get(value, item(key)))
             value = value.get(key, MISSING) if type(value) is dict else value[key] if key < len(value) else MISSING
         else:

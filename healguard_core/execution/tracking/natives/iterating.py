@@ -8,15 +8,16 @@ from collections import deque
 from typing import Any, Callable, Generator, List, Optional, Sequence
 
 from healguard_core.execution.guard.callables import MISSING, class_entry
+from healguard_core.execution.guard.kinds import Kinds, identity
 from healguard_core.execution.tracking.heap import ELEMENTS, Heap, attribute, item
 from healguard_core.execution.tracking.labels import Mark, join
 from healguard_core.execution.tracking.natives import elements
 from healguard_core.execution.tracking.natives.call import DERIVED, LENGTH, NativeCall, visible
 from healguard_core.execution.tracking.natives.elements import Ahead, Flow, ahead, last, referents, settle
 from healguard_core.execution.tracking.natives.lookup import TABLE, applied, is_python_callable
-from healguard_core.execution.tracking.slots import identity
 
 FUNCTION = attribute("func")
+OVER_LISTS = Kinds(type(iter([])), type(iter(())))
 
 
 def put_sources(call: NativeCall, made: Any, start: int = 0) -> Optional[Mark]:
@@ -195,7 +196,7 @@ def _map_last(heap: Heap, iterator: Any, mark: Optional[Mark], value: Any, retur
 
 def taken_last(iterator: Any) -> Any:
     """The value that an iterator over a list or tuple gave last, else `MISSING`."""
-    if type(iterator) in (type(iter([])), type(iter(()))):
+    if type(iterator) in OVER_LISTS:
         made = iterator.__reduce__()
         if len(made) > 2 and 0 < made[2] <= len(made[1][0]):
             return made[1][0][made[2] - 1]
@@ -247,7 +248,7 @@ def _taking(iterator: Any) -> Any:
     """The list or deque out of which ``iter(it.pop, end)`` takes elements, else None."""
     function = referents(iterator)[0]
     owner = getattr(function, "__self__", None) if type(function) is types.BuiltinMethodType else None
-    return owner if type(owner) in (list, deque) and function.__name__ in ("pop", "popleft") else None
+    return owner if (type(owner) is list or type(owner) is deque) and function.__name__ in ("pop", "popleft") else None
 
 
 elements.known(type(iter(int, 1)), _callable_ahead, _callable_last)

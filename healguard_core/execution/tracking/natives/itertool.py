@@ -12,6 +12,7 @@ from healguard_core.execution.tracking.natives.call import NativeCall, visible
 from healguard_core.execution.tracking.natives.elements import Ahead, Flow, ahead, fill, last, referents
 from healguard_core.execution.tracking.natives.iterating import (
     FUNCTION,
+    OVER_LISTS,
     delegating_last,
     inner_ahead,
     inner_last,
@@ -364,7 +365,7 @@ def _window_last(heap: Heap, iterator: Any, mark: Optional[Mark], value: Any, re
 
 def _behind(heap: Heap, iterator: Any, mark: Optional[Mark]) -> Optional[List[Flow]]:
     """The flows of everything in the list or tuple that ``iterator`` runs over."""
-    if type(iterator) not in (type(iter([])), type(iter(()))):
+    if type(iterator) not in OVER_LISTS:
         return None
     made = iterator.__reduce__()
     return ahead(heap, made[1][0], mark).flows if len(made) > 2 else None

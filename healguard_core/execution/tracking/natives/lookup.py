@@ -9,6 +9,7 @@ import types
 from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
 
 from healguard_core.execution.guard.callables import BOUND_C, MISSING, c_method, class_entry, is_class
+from healguard_core.execution.guard.kinds import Kinds
 from healguard_core.execution.tracking.heap import Heap, attribute, item
 from healguard_core.execution.tracking.labels import Mark, join
 from healguard_core.execution.tracking.natives import pure
@@ -17,7 +18,7 @@ from healguard_core.execution.tracking.natives.call import Marks, NativeCall, Su
 TABLE = Table()
 """Every summary; the modules beside this one fill it when they are imported."""
 
-_DESCRIPTORS = (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)
+_DESCRIPTORS = Kinds(types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)
 _FUNCTIONS = (types.FunctionType, types.MethodType)
 _MRO = type.__dict__["__mro__"].__get__
 
@@ -52,7 +53,7 @@ _FROM_ARGUMENTS = (str, bytes, int, float, complex, tuple, frozenset, BaseExcept
 
 def _of_class(cls: type) -> Optional[Summary]:
     """Making an instance of a class without a summary of its own is what the class does that it inherits from."""
-    if type in _MRO(cls):
+    if any(base is type for base in _MRO(cls)):
         return TABLE.find(type) if not is_python_callable(cls) else TABLE.find(object)
     new, init = (type(class_entry(cls, name)) for name in ("__new__", "__init__"))
     for base in _MRO(cls)[1:]:
@@ -123,13 +124,13 @@ def applied(
     return join(inner.shallow(), held, *returned, *visibly)
 
 
-_LOOKUPS = (dict.get, dict.pop, dict.__getitem__)
+_LOOKUPS = Kinds(dict.get, dict.pop, dict.__getitem__)
 
 
 def _looks_up(call: NativeCall) -> bool:
     """Whether it is plain to see what a C method takes out of the object that it is bound to."""
     return (call.callee in _LOOKUPS and type(call.receiver) is dict and bool(call.args)
-            and type(call.args[0]) in (str, int))
+            and (type(call.args[0]) is str or type(call.args[0]) is int))
 
 
 def _looked_up(call: NativeCall, result: Any) -> Optional[Mark]:

@@ -8,12 +8,12 @@ import types
 from typing import Any, Dict, Generator, Iterable, List, Optional, Tuple
 
 from healguard_core.execution.guard.callables import MISSING, class_entry
+from healguard_core.execution.guard.kinds import Kinds, identity
 from healguard_core.execution.tracking.heap import ELEMENTS, KEY, item
 from healguard_core.execution.tracking.labels import Mark, join
 from healguard_core.execution.tracking.natives.call import DERIVED, LENGTH, NOTHING, NativeCall, entry, visible
 from healguard_core.execution.tracking.natives.elements import Ahead, Flow, ahead, assigned, referents
 from healguard_core.execution.tracking.natives.lookup import TABLE
-from healguard_core.execution.tracking.slots import identity
 
 Steps = Generator[None, Any, Optional[Mark]]
 _Ordered, _Default = collections.OrderedDict, collections.defaultdict
@@ -152,7 +152,7 @@ _FACTORY = ("attribute", "default_factory")
 @TABLE.rule(*of_all("__init__", "update"))
 def _update(call: NativeCall) -> Steps:
     known = list(dict.keys(call.receiver))
-    given = 1 if isinstance(call.receiver, _Default) and call.callee in entry(_Default, "__init__") else 0
+    given = int(isinstance(call.receiver, _Default) and call.callee in Kinds(*entry(_Default, "__init__")))
     filling = _Filling(call, call.argument(given, "", MISSING), call.mark(given))
     yield
     filling.into(call.receiver, known)

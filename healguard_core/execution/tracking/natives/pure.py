@@ -8,6 +8,7 @@ import types
 from typing import Any, FrozenSet, Iterator, Optional
 
 from healguard_core.execution.guard.callables import is_class
+from healguard_core.execution.guard.kinds import Kinds
 from healguard_core.execution.tracking.heap import ELEMENTS
 from healguard_core.execution.tracking.labels import Mark, join
 from healguard_core.execution.tracking.natives.call import (
@@ -20,7 +21,7 @@ from healguard_core.execution.tracking.natives.call import (
     visible,
 )
 
-_DESCRIPTORS = (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)
+_DESCRIPTORS = Kinds(types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)
 
 _TYPES: FrozenSet[str] = frozenset((
     "builtins.str", "builtins.bytes", "builtins.int", "builtins.float", "builtins.complex", "builtins.bool",

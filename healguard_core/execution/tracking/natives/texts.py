@@ -37,4 +37,4 @@ def _run(call: NativeCall, _result: Any) -> Optional[Mark]:
 
 def text_of(call: NativeCall) -> Optional[Mark]:
     """The mark of the text that a running `exec` or `eval` was given."""
-    return call.mark(0) if call.callee in (exec, eval) else None
+    return call.mark(0) if call.callee is exec or call.callee is eval else None

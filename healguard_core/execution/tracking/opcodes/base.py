@@ -6,6 +6,7 @@
 import sys
 from typing import Any, Callable, Dict, List, Optional
 
+from healguard_core.execution.guard.kinds import identity
 from healguard_core.execution.tracking import natives
 from healguard_core.execution.tracking.calls import UNKNOWN, fit, launch, settle_effect
 from healguard_core.execution.tracking.flights import ATOMS
@@ -14,6 +15,7 @@ from healguard_core.execution.tracking.natives import NativeCall
 from healguard_core.execution.tracking.program import following
 from healguard_core.execution.tracking.shadow import Flight, Shadow
 
+_ATOMS = ATOMS.numbers
 Step = Callable[[Shadow, int], None]
 V312, V313, V314 = (sys.version_info >= (3, minor) for minor in (12, 13, 14))
 TABLE: Dict[str, Step] = {}
@@ -47,7 +49,7 @@ def operate(s: Shadow, function: Any, count: int) -> None:
     values = s.places.several(s.base + len(stack) - count, count)
     del stack[-count:]
     for value in values:
-        if type(value) not in ATOMS:
+        if identity(type(value)) not in _ATOMS:
             break
     else:
         stack.append(s.step(join(*marks)) if marked else None)

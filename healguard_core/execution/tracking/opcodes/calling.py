@@ -3,6 +3,7 @@
 from typing import Any, List, Optional, Tuple
 
 from healguard_core.execution.guard.callables import class_entry
+from healguard_core.execution.guard.kinds import Kinds
 from healguard_core.execution.tracking import namespaces
 from healguard_core.execution.tracking.calls import begin, fit
 from healguard_core.execution.tracking.entering import Arguments
@@ -12,7 +13,7 @@ from healguard_core.execution.tracking.labels import Mark, join
 from healguard_core.execution.tracking.opcodes.base import V313, V314, opcode, operate, quiet
 from healguard_core.execution.tracking.shadow import Shadow
 
-_PLAIN = (tuple.__dict__["__iter__"], list.__dict__["__iter__"])
+_PLAIN = Kinds(tuple.__dict__["__iter__"], list.__dict__["__iter__"])
 
 
 @opcode("KW_NAMES")

@@ -144,7 +144,7 @@ def _unpack(s: Shadow, count: int, before: int) -> None:
     stack.pop()
     stack.extend([mark] * count)
     s.flight = Flight([(value, mark)])
-    if type(value) in (tuple, list):
+    if type(value) is tuple or type(value) is list:
         marks = [heap.get(value, ("item", index)) for index in range(len(value))]
         _spread(s, mark, marks, count, before)
         return

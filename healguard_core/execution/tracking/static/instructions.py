@@ -8,6 +8,7 @@ import sys
 from typing import Callable, Dict, List, Tuple
 
 from healguard_core.execution.guard.callables import MISSING
+from healguard_core.execution.guard.kinds import Kinds
 from healguard_core.execution.tracking.static.values import (
     CLEAN,
     INSIDE,
@@ -180,10 +181,13 @@ def _computed(walk: Walk, stack: List[Value], count: int) -> None:
     stack.append(result)
 
 
+_PLAIN = Kinds(list, tuple, dict, str, bytes)
+
+
 @_op("BINARY_SUBSCR")
 def _subscript(walk: Walk, stack: List[Value], local: List[Value], argument: int) -> None:
     key, owner = stack.pop(), stack.pop()
-    plain = owner.known is not MISSING and type(owner.known) in (list, tuple, dict, str, bytes)
+    plain = owner.known is not MISSING and type(owner.known) in _PLAIN
     if (key.may or owner.may) and not (plain or owner.atom) and owner.must != INSIDE and not walk.surely:
         raise Unmodelled("an item of what the heal bound")
     must = ITSELF if (plain or owner.atom) and ITSELF in (owner.must, key.must) else NO

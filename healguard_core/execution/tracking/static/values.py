@@ -7,10 +7,11 @@ import types
 from typing import Any, Dict, List, NamedTuple, Tuple
 
 from healguard_core.execution.guard.callables import MISSING, class_entry, instance_dict, is_class
+from healguard_core.execution.guard.kinds import Kinds
 
-ATOMS = (str, bytes, int, float, complex, bool, type(None))
+ATOMS = Kinds(str, bytes, int, float, complex, bool, type(None))
 _module_dict = vars(types.ModuleType)["__dict__"].__get__
-_C_METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType)
+_C_METHODS = Kinds(types.MethodDescriptorType, types.WrapperDescriptorType)
 
 ITSELF, INSIDE, NO = 2, 1, 0
 
